@@ -1,0 +1,300 @@
+"""The kernel's side of an actor: its mailbox, its place in the tree, and its turns.
+
+A cell outlives the actor object in it: after a crash a new object is built into the same cell, which
+keeps its name, mail, children and watchers. Timers and async work belong to the object that began
+them, and lapse with it.
+
+An idle cell has no mailbox. The first message to wait sits in `head`; only a second one makes `queue`,
+and both are gone when the cell is idle again. Invariant: a cell is READY exactly while it is in the
+kernel's ready queue or in its own turn, so it is never queued twice.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from understudy.actors.kernel import failures, stopping
+from understudy.actors.kernel.actor import Actor
+from understudy.actors.kernel.contract import EndReason, Promise, Ref, Reply, Terminated
+from understudy.actors.kernel.effects import ActorTimer, ActorWork
+from understudy.actors.kernel.entropy import Entropy
+from understudy.actors.kernel.errors import ActorStopped, MailboxFull
+from understudy.actors.kernel.observer import DeadReason
+from understudy.actors.kernel.order import IDLE, NOTHING, QUARANTINED, READY, START, STOP, STOPPED, STOPPING, Order
+from understudy.actors.kernel.work import Outcome
+
+if TYPE_CHECKING:
+    from understudy.actors.kernel.kernel import Kernel
+
+M = TypeVar("M")
+T = TypeVar("T")
+
+CONTROL_CAPACITY: Final = 1_000  # messages; control is rare, a flood of it is a fault in the sender
+
+
+class Ties:
+    """What most actors do not have, kept apart so that they do not pay for it."""
+
+    __slots__ = ("asks", "children", "joins", "restarts", "watchers", "watching", "works")
+
+    def __init__(self) -> None:
+        self.children: dict[int, Cell[Any]] = {}
+        self.watchers: dict[Cell[Any], None] = {}
+        self.watching: dict[Cell[Any], None] = {}
+        self.joins: list[Promise[EndReason]] = []
+        self.asks: dict[Reply[Any], Any] = {}
+        self.works: dict[ActorWork, None] = {}
+        self.restarts: list[float] = []
+
+
+class Cell(Generic[M]):
+    """One actor in the kernel. Others see it as a `Ref`, the actor itself as its `Context`."""
+
+    __slots__ = (
+        "actor",
+        "build",
+        "control",
+        "ended",
+        "given_name",
+        "head",
+        "kernel",
+        "parent",
+        "queue",
+        "room",
+        "serial",
+        "snapshot",
+        "state",
+        "ties",
+    )
+
+    def __init__(self, kernel: "Kernel", parent: "Cell[Any] | None", serial: int, build: Any, snapshot: Any) -> None:
+        self.kernel = kernel
+        self.parent = parent
+        self.serial = serial
+        self.build = build
+        self.snapshot = snapshot
+        self.given_name: str | None = None
+        self.state = IDLE
+        self.head: Any = NOTHING
+        self.queue: deque[Any] | None = None
+        self.control: deque[Any] | None = None
+        self.ties: Ties | None = None
+        self.ended: EndReason | None = None
+        self.actor: Actor[M] | None = None
+        self.incarnate()
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.state.value}, {self.depth} waiting>"
+
+    # What others may do
+
+    @property
+    def name(self) -> str:
+        if self.given_name is not None:
+            return self.given_name
+        maker = getattr(self.build, "func", self.build)  # looks through functools.partial
+        return f"{getattr(maker, '__name__', type(maker).__name__)}-{self.serial}"
+
+    @property
+    def alive(self) -> bool:
+        return self.state is IDLE or self.state is READY
+
+    @property
+    def depth(self) -> int:
+        return (self.head is not NOTHING) + len(self.queue or ()) + len(self.control or ())
+
+    def tell(self, message: M) -> None:
+        kernel = self.kernel
+        if kernel.closing:
+            kernel.check_intake(self, message)
+        if self.state is IDLE:
+            self.head = message
+            self.state = READY
+            kernel.ready.append(self)
+            if kernel.asleep:
+                kernel.wake()
+        elif self.state is READY or self.state is QUARANTINED:
+            queue = self.queue
+            if queue is None:
+                queue = self.queue = deque()
+            if len(queue) >= self.room:
+                raise MailboxFull(self.name, message, self.room + 1)
+            queue.append(message)
+        else:
+            kernel.bury(self, message, DeadReason.STOPPED)
+
+    def signal(self, message: M) -> None:
+        if self.kernel.closing:
+            self.kernel.check_intake(self, message)
+        if self.control is not None and len(self.control) >= CONTROL_CAPACITY:
+            raise MailboxFull(f"{self.name} (control lane)", message, CONTROL_CAPACITY)
+        self.put_control(message)
+
+    def ask(self, make: Callable[[Reply[T]], M]) -> Promise[T]:
+        promise: Promise[T] = self.kernel.make_promise()
+        reply = Reply(promise)
+        message = make(reply)
+        self.tell(message)
+        if self.state is STOPPING or self.state is STOPPED:
+            reply.fail(ActorStopped(self.name))
+        else:
+            asks = self.tie().asks
+            asks[reply] = message
+            promise.add_done_callback(lambda _: asks.pop(reply, None))
+        return promise
+
+    def stop(self, *, drain: bool = False) -> None:
+        if self.state is QUARANTINED:
+            stopping.begin(self)
+        elif self.alive:
+            (self.deliver if drain else self.put_control)(STOP)
+
+    def kill(self) -> None:
+        stopping.kill(self)
+
+    # What the actor itself may ask for
+
+    @property
+    def now(self) -> float:
+        return self.kernel.clock.now()
+
+    @property
+    def entropy(self) -> Entropy:
+        return self.kernel.entropy
+
+    @property
+    def children(self) -> tuple[Ref[Any], ...]:
+        return tuple(self.ties.children.values()) if self.ties else ()
+
+    def save(self, snapshot: Any) -> None:
+        self.snapshot = snapshot
+
+    def spawn(self, build: Any, snapshot: Any = NOTHING, *, name: str | None = None) -> Ref[Any]:
+        return self.kernel.spawn_under(self, build, snapshot, name)
+
+    def watch(self, ref: Ref[Any]) -> None:
+        other = self.kernel.own(ref)
+        if other.ended is not None:
+            self.put_control(Terminated(other, other.ended))
+            return
+        other.tie().watchers[self] = None
+        self.tie().watching[other] = None
+
+    def unwatch(self, ref: Ref[Any]) -> None:
+        other = self.kernel.own(ref)
+        if other.ties and self.ties:
+            other.ties.watchers.pop(self, None)
+            self.ties.watching.pop(other, None)
+
+    def after(self, delay_s: float, message: M) -> ActorTimer:
+        timer = ActorTimer(self, message)
+        self.kernel.arm(delay_s, timer)
+        return timer
+
+    def start(self, work: Callable[[], Awaitable[T]], then: Callable[[Outcome[T]], M]) -> ActorWork:
+        return self.kernel.launch(ActorWork(self, then), work)
+
+    def sleep(self, seconds: float) -> Awaitable[None]:
+        return self.kernel.sleep(seconds)
+
+    # What the kernel does with it
+
+    def turn(self, limit: int) -> int:
+        """Handle at most `limit` messages, control first. Answers how many, and at least one."""
+        if self.state is not READY:  # killed while it was queued, or waiting for its children to end
+            return stopping.resume(self, limit) if self.state is STOPPING else 1
+        handled = 0
+        message: Any = NOTHING
+        interrupt: KeyboardInterrupt | None = None
+        try:
+            while handled < limit:
+                if self.control is not None:
+                    message = self._take_control()
+                elif self.head is not NOTHING:
+                    message = self.head
+                    self.head = NOTHING
+                elif self.queue:
+                    message = self.queue.popleft()
+                else:
+                    break
+                handled += 1
+                if message.__class__ is Order:
+                    self._obey(message)
+                    if self.state is not READY:
+                        return handled
+                else:
+                    self.actor.receive(message)  # type: ignore[union-attr]  # READY: there is an actor
+        except BaseException as error:
+            failures.crashed(self, None if message.__class__ is Order else message, error)
+            if isinstance(error, KeyboardInterrupt):
+                interrupt = error
+        if self.state is READY:
+            if self.control is None and self.head is NOTHING and not self.queue:
+                self.state = IDLE
+                self.queue = None
+            else:
+                self.kernel.ready.append(self)
+        if interrupt is not None:
+            raise interrupt  # the user's own Ctrl+C: booked as a crash above, and passed on to the loop
+        return handled
+
+    def deliver(self, message: Any) -> None:
+        """Put a message into the mailbox that the actor itself has asked for: it is not bounded again."""
+        if self.state is IDLE:
+            self.head = message
+            self.wake()
+        elif self.state is READY or self.state is QUARANTINED:
+            if self.queue is None:
+                self.queue = deque()
+            self.queue.append(message)
+        else:
+            self.kernel.bury(self, message, DeadReason.STOPPED)
+
+    def put_control(self, message: Any) -> None:
+        if self.state is STOPPING or self.state is STOPPED:
+            self.kernel.bury(self, message, DeadReason.STOPPED)
+            return
+        if self.control is None:
+            self.control = deque()
+        self.control.append(message)
+        if self.state is IDLE:
+            self.wake()
+
+    def wake(self) -> None:
+        """Enter the ready queue. The caller knows that the cell is not in it."""
+        if self.state is not STOPPING:
+            self.state = READY
+        self.kernel.ready.append(self)
+        if self.kernel.asleep:
+            self.kernel.wake()
+
+    def incarnate(self) -> None:
+        """Build the actor from its snapshot, and have it started before anything else reaches it."""
+        actor: Actor[M] = self.build() if self.snapshot is NOTHING else self.build(self.snapshot)
+        actor.context = self
+        self.actor = actor
+        self.room = actor.mailbox_capacity - 1  # the message in hand counts
+        if type(actor).started is not Actor.started:
+            self.control = deque((START, *(self.control or ())))
+            if self.state is IDLE:
+                self.wake()
+
+    def tie(self) -> Ties:
+        if self.ties is None:
+            self.ties = Ties()
+        return self.ties
+
+    def _take_control(self) -> Any:
+        control: deque[Any] = self.control  # type: ignore[assignment]  # the caller has looked
+        message = control.popleft()
+        if not control:
+            self.control = None
+        return message
+
+    def _obey(self, order: Order) -> None:
+        if order is START:
+            self.actor.started()  # type: ignore[union-attr]  # READY: there is an actor
+        elif order is STOP:
+            stopping.begin(self)
+        elif order.error is not None:
+            raise order.error

@@ -1,0 +1,70 @@
+"""What an actor has under way outside its mailbox: timers and async work.
+
+Each belongs to the actor object that began it. When that object is gone, by a crash or by the end of
+the actor, the timer does nothing and the outcome of the work is a dead letter.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from understudy.actors.kernel.observer import DeadReason
+from understudy.actors.kernel.order import Order
+from understudy.actors.kernel.work import AnyOutcome, Cancelled
+
+if TYPE_CHECKING:
+    from understudy.actors.kernel.cell import Cell
+
+
+class ActorTimer:
+    """A message that an actor will tell itself."""
+
+    __slots__ = ("_actor", "_cell", "_message")
+
+    def __init__(self, cell: "Cell[Any]", message: Any) -> None:
+        self._cell = cell
+        self._actor = cell.actor
+        self._message = message
+
+    @property
+    def armed(self) -> bool:
+        return self._actor is not None and self._cell.actor is self._actor
+
+    def fire(self) -> None:
+        message = self._message
+        self.cancel()
+        self._cell.deliver(message)
+
+    def cancel(self) -> None:
+        self._actor = self._message = None
+
+
+class ActorWork:
+    """Async work that an actor has started."""
+
+    __slots__ = ("_actor", "_cell", "_then", "cancel")
+
+    cancel: Callable[[], None]  # given by the kernel that runs the work
+
+    def __init__(self, cell: "Cell[Any]", then: Callable[[Any], Any]) -> None:
+        self._cell = cell
+        self._actor = cell.actor
+        self._then = then
+        cell.tie().works[self] = None
+
+    @property
+    def name(self) -> str:
+        return f"work of {self._cell.name}"
+
+    def finish(self, outcome: AnyOutcome) -> None:
+        cell = self._cell
+        if cell.ties:
+            cell.ties.works.pop(self, None)
+        if self._actor is not None and cell.actor is self._actor:
+            try:
+                message = self._then(outcome)
+            except BaseException as error:
+                cell.put_control(Order(error))
+            else:
+                cell.deliver(message)
+        elif not isinstance(outcome, Cancelled):
+            cell.kernel.bury(cell, outcome, DeadReason.LATE)

@@ -1,0 +1,140 @@
+"""Async work without a loop: a coroutine stepped by the simulated kernel, and what it may await.
+
+A fiber may await a simulated promise: an answer, or the kernel's `sleep`. Anything else needs a real loop
+and fails the work with a `MisuseError` that says so.
+"""
+
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Generic, TypeVar
+
+from understudy.actors.errors import MisuseError
+from understudy.actors.kernel.order import NOTHING
+from understudy.actors.kernel.work import AnyOutcome, Cancelled, Failed, Succeeded
+
+T = TypeVar("T")
+
+
+class SimulatedPromise(Generic[T]):
+    """An answer that comes later in virtual time. Its callbacks run when it is set, in order."""
+
+    __slots__ = ("_callbacks", "_error", "_value")
+
+    def __init__(self) -> None:
+        self._value: T = NOTHING
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Any], object]] = []
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        if not self.done():
+            yield self
+        return self.result()
+
+    def done(self) -> bool:
+        return self._value is not NOTHING or self._error is not None
+
+    def result(self) -> T:
+        if self._error is not None:
+            raise self._error
+        if self._value is NOTHING:
+            raise MisuseError("there is no answer yet: run the simulation further")
+        return self._value
+
+    def set_result(self, result: T, /) -> None:
+        self._value = result
+        self._settle()
+
+    def set_exception(self, exception: BaseException, /) -> None:
+        self._error = exception
+        self._settle()
+
+    def cancel(self) -> bool:
+        if self.done():
+            return False
+        self.set_exception(CancelledError())
+        return True
+
+    def add_done_callback(self, callback: Callable[[Any], object], /) -> None:
+        if self.done():
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    # As an alarm: what `sleep` awaits
+
+    @property
+    def armed(self) -> bool:
+        return not self.done()
+
+    def fire(self) -> None:
+        self.set_result(None)  # type: ignore[arg-type]  # only a promise of None is armed
+
+    def _settle(self) -> None:
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+
+class Fiber:
+    """A coroutine that takes turns like an actor. `done` is called once with its outcome."""
+
+    __slots__ = ("_awaited", "_cancelled", "_coroutine", "_done", "_ready", "name")
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[], Awaitable[Any]],
+        ready: list[Any],
+        done: Callable[["Fiber", AnyOutcome], None],
+    ) -> None:
+        self.name = name
+        self._coroutine = _coroutine(run)
+        self._ready = ready
+        self._done = done
+        self._awaited: SimulatedPromise[Any] | None = None
+        self._cancelled = False
+        ready.append(self)
+
+    def turn(self, limit: int) -> int:
+        """Run to the next await."""
+        self._awaited = None
+        try:
+            if self._cancelled:
+                self._cancelled = False
+                awaited = self._coroutine.throw(CancelledError())
+            else:
+                awaited = self._coroutine.send(None)
+        except StopIteration as end:
+            self._done(self, Succeeded(end.value))
+        except CancelledError:
+            self._done(self, Cancelled())
+        except BaseException as error:
+            self._done(self, Failed(error))
+        else:
+            self._wait_for(awaited)
+        return 1
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._awaited is not None:
+            self._awaited = None
+            self._ready.append(self)
+
+    def _wait_for(self, awaited: object) -> None:
+        if not isinstance(awaited, SimulatedPromise):
+            self._coroutine.close()
+            error = MisuseError(f"{self.name} awaited {awaited!r}: in simulation await answers and the kernel's sleep")
+            self._done(self, Failed(error))
+            return
+        promise: SimulatedPromise[Any] = awaited
+        self._awaited = promise
+        promise.add_done_callback(self._continue)
+
+    def _continue(self, promise: SimulatedPromise[Any]) -> None:
+        if self._awaited is promise:  # and not cancelled meanwhile
+            self._awaited = None
+            self._ready.append(self)
+
+
+async def _coroutine(run: Callable[[], Awaitable[Any]]) -> Any:
+    return await run()

@@ -1,0 +1,1 @@
+"""What touches the world: stores, tools, workspaces, checks and sinks."""

@@ -1,0 +1,1 @@
+"""What you start: the embedding facade, definitions, recovery, simulation, daemon and command line."""
