@@ -11,7 +11,7 @@ kernel's ready queue or in its own turn, so it is never queued twice.
 
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from understudy.actors.kernel import failures, stopping
 from understudy.actors.kernel.actor import Actor
@@ -30,6 +30,7 @@ M = TypeVar("M")
 T = TypeVar("T")
 
 CONTROL_CAPACITY: Final = 1_000  # messages; control is rare, a flood of it is a fault in the sender
+_HOOK_LEFT_EMPTY: Final[Any] = cast("Any", Actor).started
 
 
 class Ties:
@@ -207,7 +208,7 @@ class Cell(Generic[M]):
         message: Any = NOTHING
         interrupt: KeyboardInterrupt | None = None
         try:
-            while handled < limit:
+            while True:
                 if self.control is not None:
                     message = self._take_control()
                 elif self.head is not NOTHING:
@@ -220,16 +221,16 @@ class Cell(Generic[M]):
                 handled += 1
                 if message.__class__ is Order:
                     self._obey(message)
-                    if self.state is not READY:
-                        return handled
                 else:
                     self.actor.receive(message)  # type: ignore[union-attr]  # READY: there is an actor
+                if handled == limit or (self.queue is None and self.control is None):
+                    break
         except BaseException as error:
             failures.crashed(self, None if message.__class__ is Order else message, error)
             if isinstance(error, KeyboardInterrupt):
                 interrupt = error
         if self.state is READY:
-            if self.control is None and self.head is NOTHING and not self.queue:
+            if self.head is NOTHING and not self.queue and self.control is None:
                 self.state = IDLE
                 self.queue = None
             else:
@@ -274,7 +275,7 @@ class Cell(Generic[M]):
         actor.context = self
         self.actor = actor
         self.room = actor.mailbox_capacity - 1  # the message in hand counts
-        if type(actor).started is not Actor.started:
+        if type(actor).started is not _HOOK_LEFT_EMPTY:
             self.control = deque((START, *(self.control or ())))
             if self.state is IDLE:
                 self.wake()

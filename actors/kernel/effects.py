@@ -41,22 +41,30 @@ class ActorTimer:
 class ActorWork:
     """Async work that an actor has started."""
 
-    __slots__ = ("_actor", "_cell", "_then", "cancel")
-
-    cancel: Callable[[], None]  # given by the kernel that runs the work
+    __slots__ = ("_actor", "_cell", "_end", "_then")
 
     def __init__(self, cell: "Cell[Any]", then: Callable[[Any], Any]) -> None:
         self._cell = cell
         self._actor = cell.actor
         self._then = then
+        self._end: Callable[[], None] | None = None
         cell.tie().works[self] = None
 
     @property
     def name(self) -> str:
         return f"work of {self._cell.name}"
 
+    def run(self, end: Callable[[], None]) -> None:
+        """Remember how the kernel that runs the work can end it early."""
+        self._end = end
+
+    def cancel(self) -> None:
+        if self._end is not None:
+            self._end()
+
     def finish(self, outcome: AnyOutcome) -> None:
         cell = self._cell
+        self._end = None
         if cell.ties:
             cell.ties.works.pop(self, None)
         if self._actor is not None and cell.actor is self._actor:

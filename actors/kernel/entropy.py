@@ -15,7 +15,7 @@ class Entropy(Protocol):
         """A float from 0 up to but not including 1."""
         ...
 
-    def below(self, limit: int) -> int:
+    def below(self, limit: int, /) -> int:
         """A whole number from 0 up to but not including `limit`."""
         ...
 

@@ -6,7 +6,7 @@ and fails the work with a `MisuseError` that says so.
 
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from understudy.actors.errors import MisuseError
 from understudy.actors.kernel.order import NOTHING
@@ -126,7 +126,7 @@ class Fiber:
             error = MisuseError(f"{self.name} awaited {awaited!r}: in simulation await answers and the kernel's sleep")
             self._done(self, Failed(error))
             return
-        promise: SimulatedPromise[Any] = awaited
+        promise = cast("SimulatedPromise[Any]", awaited)
         self._awaited = promise
         promise.add_done_callback(self._continue)
 

@@ -164,7 +164,7 @@ class Kernel(ABC):
             self.works -= 1
             work.finish(outcome)
 
-        work.cancel = self.run_work(work.name, run, done)
+        work.run(self.run_work(work.name, run, done))
         return work
 
     def bury(self, cell: Cell[Any], message: Any, reason: DeadReason) -> None:

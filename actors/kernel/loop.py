@@ -31,6 +31,7 @@ GRACE_S: Final = 5.0
 STOP_S: Final = 1.0  # what orderly ends may take after the grace, before the rest is killed
 CANCEL_S: Final = 0.5  # what cancelled work may take to end, before it is abandoned
 
+_turn: Final = cast("Callable[[Cell[Any], int], int]", Cell[Any].turn)
 _at_work: ContextVar["LoopKernel | None"] = ContextVar("understudy_at_work", default=None)
 
 
@@ -126,7 +127,7 @@ class LoopKernel(Kernel):
 
     def _slice(self) -> None:
         now, ready = self._now, self._queue
-        turn = self._observed_turn if self.observers.listening else Cell.turn
+        turn: Callable[[Cell[Any], int], int] = self._observed_turn if self.observers.listening else _turn
         began = now()
         deadline = began + SLICE_S
         self.asleep, self.running = False, True

@@ -6,7 +6,7 @@ run, time jumps to the next timer. The same seed and the same calls give the sam
 
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from understudy.actors.kernel.cell import Cell
 from understudy.actors.kernel.clock import VirtualClock
@@ -116,7 +116,7 @@ class SimulatedKernel(Kernel):
         if not isinstance(item, Cell):
             item.turn(1)
             return
-        cell: Cell[Any] = item
+        cell = cast("Cell[Any]", item)
         depth = cell.depth
         handled = cell.turn(1)
         self.observers.tell(lambda observer: observer.turn(cell, depth, handled, 0.0))
