@@ -221,6 +221,8 @@ class Cell(Generic[M]):
                 handled += 1
                 if message.__class__ is Order:
                     self._obey(message)
+                    if self.state is not READY:
+                        return handled
                 else:
                     self.actor.receive(message)  # type: ignore[union-attr]  # READY: there is an actor
                 if handled == limit or (self.queue is None and self.control is None):

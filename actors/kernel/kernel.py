@@ -19,7 +19,7 @@ from understudy.actors.kernel.actor import Actor
 from understudy.actors.kernel.cell import Cell
 from understudy.actors.kernel.clock import Clock
 from understudy.actors.kernel.contract import EndReason, Promise, Ref
-from understudy.actors.kernel.effects import ActorWork
+from understudy.actors.kernel.effects import ActorTimer, ActorWork
 from understudy.actors.kernel.entropy import Entropy
 from understudy.actors.kernel.errors import IntakeClosed
 from understudy.actors.kernel.observer import DeadLetter, DeadReason, Observer, Observers, Poison
@@ -156,6 +156,10 @@ class Kernel(ABC):
         self.timers.add(self.clock.now() + delay_s, alarm)
         if self.asleep:
             self.wake()
+
+    def count_timers(self) -> int:
+        """How many timers of actors are armed."""
+        return sum(isinstance(alarm, ActorTimer) for alarm in self.timers.armed())
 
     def launch(self, work: ActorWork, run: Callable[[], Awaitable[Any]]) -> ActorWork:
         self.works += 1

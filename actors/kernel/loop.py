@@ -71,10 +71,20 @@ class LoopKernel(Kernel):
         self.closing = True
         drained = False
         try:
-            drained = await self._drain(self._grace_s if grace_s is None else grace_s)
+            drained = await self.settled(self._grace_s if grace_s is None else grace_s)
         finally:  # a cancelled drain is cut off at once
             self._closed.set_result(await self._end(drained))
         return self._closed.result()
+
+    async def settled(self, timeout_s: float | None = None) -> bool:
+        """Wait until nothing is ready and no work is under way; timers are not waited for. Answers whether it is so."""
+        if self._idle is None or self._idle.done():
+            self._idle = self._opened().create_future()
+        if self.asleep:
+            self._note_idle()
+        idle = self._idle
+        await asyncio.wait([idle], timeout=timeout_s)
+        return idle.done()
 
     def post(self, ref: Ref[Any], message: Any) -> None:
         """Tell from another thread. What is refused cannot be handed back there: it becomes a dead letter."""
@@ -186,21 +196,13 @@ class LoopKernel(Kernel):
 
     # How it stops
 
-    async def _drain(self, grace_s: float) -> bool:
-        """Wait until nothing is ready and no work is under way. Timers are not waited for."""
-        self._idle = self._opened().create_future()
-        if self.asleep:
-            self._note_idle()
-        await asyncio.wait([self._idle], timeout=grace_s)
-        return self._idle.done()
-
     def _note_idle(self) -> None:
         if self._idle is not None and not self._idle.done() and not self.works:
             self._idle.set_result(None)
 
     async def _end(self, drained: bool) -> StopReport:
         """End every actor in reverse order of start, kill what does not end in time, cancel what still runs."""
-        timers = self.timers.count_armed()
+        timers = self.count_timers()
         buried, works = self.counts.dead_letters, self.works
         ended = self.join(self.root)
         self.root.stop()

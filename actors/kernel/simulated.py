@@ -65,7 +65,7 @@ class SimulatedKernel(Kernel):
             if not (self._ready or self.works) or not self.run(until=deadline, steps_max=1):
                 break
         drained = not self._ready and not self.works
-        timers, works, buried = self.timers.count_armed(), self.works, self.counts.dead_letters
+        timers, works, buried = self.count_timers(), self.works, self.counts.dead_letters
         self.root.stop()
         self.run(until=self.clock.now(), steps_max=DRAIN_STEPS_MAX + 2 * self.counts.spawned)
         self.root.kill()

@@ -4,6 +4,7 @@ A disarmed timer stays in the heap until it is due or swept. The heap is swept w
 since the last sweep, so that what is dead never outweighs the most that was alive.
 """
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
@@ -57,8 +58,9 @@ class TimerQueue:
                 return alarm
         return None
 
-    def count_armed(self) -> int:
-        return sum(alarm.armed for _, _, alarm in self._heap)
+    def armed(self) -> Iterator[Alarm]:
+        """The living, in no particular order."""
+        return (alarm for _, _, alarm in self._heap if alarm.armed)
 
     def _sweep(self) -> None:
         self._heap = [entry for entry in self._heap if entry[2].armed]
