@@ -1,12 +1,9 @@
 """The kernel's side of an actor: its mailbox, its place in the tree, and its turns.
 
-A cell outlives the actor object in it: after a crash a new object is built into the same cell, which
-keeps its name, mail, children and watchers. Timers and async work belong to the object that began
-them, and lapse with it.
-
-An idle cell has no mailbox. The first message to wait sits in `head`; only a second one makes `queue`,
-and both are gone when the cell is idle again. Invariant: a cell is READY exactly while it is in the
-kernel's ready queue or in its own turn, so it is never queued twice.
+A cell outlives the actor object in it: after a crash a new one is built into the same cell, which keeps its
+name, mail, children and watchers. An idle cell has no mailbox. The first message to wait sits in `head`;
+only a second one makes `queue`, and both are gone when the cell is idle again.
+Invariant: a cell is READY exactly while it is in the kernel's ready queue or in its own turn.
 """
 
 from collections import deque

@@ -6,7 +6,7 @@ and fails the work with a `MisuseError` that says so.
 
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from understudy.actors.errors import MisuseError
 from understudy.actors.kernel.order import NOTHING
@@ -121,19 +121,22 @@ class Fiber:
             self._ready.append(self)
 
     def _wait_for(self, awaited: object) -> None:
-        if not isinstance(awaited, SimulatedPromise):
+        if not _is_promise(awaited):
             self._coroutine.close()
             error = MisuseError(f"{self.name} awaited {awaited!r}: in simulation await answers and the kernel's sleep")
             self._done(self, Failed(error))
             return
-        promise = cast("SimulatedPromise[Any]", awaited)
-        self._awaited = promise
-        promise.add_done_callback(self._continue)
+        self._awaited = awaited
+        awaited.add_done_callback(self._continue)
 
     def _continue(self, promise: SimulatedPromise[Any]) -> None:
         if self._awaited is promise:  # and not cancelled meanwhile
             self._awaited = None
             self._ready.append(self)
+
+
+def _is_promise(awaited: object) -> TypeGuard[SimulatedPromise[Any]]:
+    return isinstance(awaited, SimulatedPromise)
 
 
 async def _coroutine(run: Callable[[], Awaitable[Any]]) -> Any:

@@ -168,8 +168,8 @@ class LoopKernel(Kernel):
     def _fire_due(self, now: float, deadline: float) -> None:
         """Fire what is due, for at most half a slice, so that a burst of timers does not starve the actors."""
         fuel = LOOK_MESSAGES
-        while (alarm := self.timers.pop_due(now)) is not None:
-            alarm.fire()
+        while (entry := self.timers.pop_due(now)) is not None:
+            entry[1].fire()
             fuel -= 1
             if fuel == 0:
                 if self._now() >= deadline:

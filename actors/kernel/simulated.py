@@ -6,7 +6,7 @@ run, time jumps to the next timer. The same seed and the same calls give the sam
 
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeGuard
 
 from understudy.actors.kernel.cell import Cell
 from understudy.actors.kernel.clock import VirtualClock
@@ -101,25 +101,29 @@ class SimulatedKernel(Kernel):
 
     def _jump(self, until: float) -> bool:
         """Move time to the next timer and fire all that are due then. Answers whether there was one."""
-        due = self.timers.next_due()
-        if due is None or due > until:
-            if until != inf and until > self.clock.now():
+        entry = self.timers.pop_due(until)
+        if entry is None:
+            if self._virtual.now() < until < inf:
                 self._virtual.advance_to(until)
             return False
-        if due > self.clock.now():
-            self._virtual.advance_to(due)
-        while (alarm := self.timers.pop_due(due)) is not None:
-            alarm.fire()
+        due = entry[0]
+        self._virtual.advance_to(due)
+        while entry is not None:
+            entry[1].fire()
+            entry = self.timers.pop_due(due)
         return True
 
     def _observed_turn(self, item: Steppable) -> None:
-        if not isinstance(item, Cell):
+        if not _is_cell(item):
             item.turn(1)
             return
-        cell = cast("Cell[Any]", item)
-        depth = cell.depth
-        handled = cell.turn(1)
-        self.observers.tell(lambda observer: observer.turn(cell, depth, handled, 0.0))
+        depth = item.depth
+        handled = item.turn(1)
+        self.observers.tell(lambda observer: observer.turn(item, depth, handled, 0.0))
+
+
+def _is_cell(item: Steppable) -> TypeGuard[Cell[Any]]:
+    return isinstance(item, Cell)
 
 
 def _turn(item: Steppable) -> None:

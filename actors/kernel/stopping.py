@@ -77,23 +77,28 @@ def _end(cell: "Cell[Any]", reason: EndReason) -> None:
     kernel = cell.kernel
     if reason is EndReason.STOPPED:
         _say_goodbye(cell)
-    cell.given_name = cell.name
     cell.state = STOPPED
     cell.ended = reason
-    cell.actor = cell.build = None
+    cell.actor = None
     cell.snapshot = NOTHING
-    left_over = (cell.head, *(cell.queue or ()), *(cell.control or ()))
-    cell.head, cell.queue, cell.control = NOTHING, None, None
-    for message in left_over:
-        if message is not NOTHING and message.__class__ is not Order:
-            kernel.bury(cell, message, DeadReason.STOPPED)
+    if cell.head is not NOTHING or cell.queue or cell.control:
+        _bury_mail(cell)
     if cell.ties:
         _cut(cell, cell.ties, reason)
     if cell.parent is not None:
         cell.parent.tie().children.pop(cell.serial, None)
     kernel.quarantine.pop(cell.serial, None)
     kernel.counts.stopped += 1
-    kernel.tell_observers(lambda observer: observer.stopped(cell, reason))
+    if kernel.observers.listening:
+        kernel.observers.tell(lambda observer: observer.stopped(cell, reason))
+
+
+def _bury_mail(cell: "Cell[Any]") -> None:
+    left_over = (cell.head, *(cell.queue or ()), *(cell.control or ()))
+    cell.head, cell.queue, cell.control = NOTHING, None, None
+    for message in left_over:
+        if message is not NOTHING and message.__class__ is not Order:
+            cell.kernel.bury(cell, message, DeadReason.STOPPED)
 
 
 def _say_goodbye(cell: "Cell[Any]") -> None:

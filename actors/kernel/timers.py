@@ -49,13 +49,13 @@ class TimerQueue:
             heappop(heap)
         return None
 
-    def pop_due(self, now: float) -> Alarm | None:
-        """Take the next living alarm out, if it is due."""
+    def pop_due(self, now: float) -> tuple[float, Alarm] | None:
+        """Take the next living alarm out, if it is due, with the instant at which it was due."""
         heap = self._heap
         while heap and heap[0][0] <= now:
-            alarm = heappop(heap)[2]
+            due, _, alarm = heappop(heap)
             if alarm.armed:
-                return alarm
+                return due, alarm
         return None
 
     def armed(self) -> Iterator[Alarm]:

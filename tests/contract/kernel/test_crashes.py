@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kernel.world import Recorder, World
+from tests.contract.kernel.world import Ask, Recorder, World
 from understudy.actors.errors import MisuseError
 from understudy.actors.kernel import (
     Actor,
@@ -119,9 +119,10 @@ async def test_quarantined_actor_keeps_its_mail_within_bounds(world: World) -> N
     for number in range(4):
         ref.tell(ValueError(number))
     await world.settle()
+    for number in range(Recorder.mailbox_capacity - 1):
+        ref.tell(number)
     with pytest.raises(MailboxFull):
-        for number in range(Recorder.mailbox_capacity + 1):
-            ref.tell(number)
+        ref.tell("one too many")
     assert ref.depth == Recorder.mailbox_capacity - 1
     assert world.kernel.counts.dead_letters == 0
 
@@ -287,14 +288,14 @@ async def test_constructor_that_raises_is_the_spawners_error(world: World) -> No
 
 
 async def test_ask_fails_when_the_actor_crashes_on_it(world: World) -> None:
-    class Crashing(Actor[Reply[int]]):
+    class Crashing(Actor[Ask]):
         __slots__ = ()
 
-        def receive(self, message: Reply[int]) -> None:
+        def receive(self, message: Ask) -> None:
             raise ValueError("boom")
 
     ref = world.kernel.spawn(Crashing, name="crashing")
-    promise = ref.ask(lambda reply: reply)
+    promise = ref.ask(Ask)
     with pytest.raises(ActorCrashed, match="crashing crashed before it answered") as failure:
         await world.answer(promise)
     assert isinstance(failure.value.__cause__, ValueError)

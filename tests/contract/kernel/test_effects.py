@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kernel.world import Answering, Recorder, World
+from tests.contract.kernel.world import Answering, Ask, Recorder, World
 from understudy.actors.errors import MisuseError
 from understudy.actors.kernel import (
     Actor,
@@ -213,14 +213,14 @@ async def test_result_of_work_that_outlived_its_actor_is_a_dead_letter(world: Wo
 async def test_ask_of_a_stopped_actor_fails_at_once(world: World) -> None:
     ref = world.kernel.spawn(Answering, 0, name="gone")
     ref.kill()
-    promise = ref.ask(lambda reply: reply)
+    promise = ref.ask(Ask)
     with pytest.raises(ActorStopped, match="gone has stopped and will not answer"):
         await world.answer(promise)
 
 
 async def test_ask_fails_when_the_actor_stops_before_it_answers(world: World) -> None:
     ref = world.kernel.spawn(Answering, 0)
-    promise = ref.ask(lambda reply: reply)
+    promise = ref.ask(Ask)
     ref.stop()
     with pytest.raises(ActorStopped):
         await world.answer(promise)
@@ -228,13 +228,13 @@ async def test_ask_fails_when_the_actor_stops_before_it_answers(world: World) ->
 
 async def test_ask_is_answered(world: World) -> None:
     ref = world.kernel.spawn(Answering, 41)
-    assert await world.answer(ref.ask(lambda reply: reply)) == 42
+    assert await world.answer(ref.ask(Ask)) == 42
 
 
 async def test_answer_that_nobody_awaits_any_more_is_dropped(world: World) -> None:
     ref = world.kernel.spawn(Answering, 0)
-    ref.ask(lambda reply: reply).cancel()
-    assert await world.answer(ref.ask(lambda reply: reply)) == 2
+    ref.ask(Ask).cancel()
+    assert await world.answer(ref.ask(Ask)) == 2
     assert not world.kernel.poison
 
 

@@ -12,7 +12,7 @@ from understudy.actors.kernel import Actor, EndReason, Ref, SimulatedKernel, Ter
 class Parent(Actor[Any]):
     """Starts as many children as its snapshot says, and writes down who ends."""
 
-    __slots__ = ("names", "log")
+    __slots__ = ("log", "names")
 
     def __init__(self, snapshot: tuple[str, list[str], tuple[str, ...]]) -> None:
         _, self.log, self.names = snapshot

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kernel.world import Recorder, World
-from understudy.actors.kernel import Actor, ActorStopped, IntakeClosed, Outcome, Ref, Reply
+from tests.contract.kernel.world import Ask, Recorder, World
+from understudy.actors.kernel import Actor, ActorStopped, IntakeClosed, Outcome, Ref
 
 
 class Logging(Recorder):
@@ -110,12 +110,12 @@ async def test_timers_and_work_that_are_cut_off_are_reported(world: World) -> No
 
 
 async def test_ask_that_was_not_answered_fails_at_the_end(world: World) -> None:
-    class Silent(Actor[Reply[int]]):
+    class Silent(Actor[Ask]):
         __slots__ = ()
 
-        def receive(self, message: Reply[int]) -> None: ...
+        def receive(self, message: Ask) -> None: ...
 
-    promise = world.kernel.spawn(Silent).ask(lambda reply: reply)
+    promise = world.kernel.spawn(Silent).ask(Ask)
     await world.close(grace_s=1)
     with pytest.raises(ActorStopped):
         await world.answer(promise)

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable
 from typing import Any, Protocol, TypeVar, cast
 
+import msgspec
+
 from understudy.actors.kernel import Actor, Kernel, LoopKernel, Promise, Reply, SimulatedKernel, StopReport
 
 T = TypeVar("T")
@@ -66,7 +68,11 @@ class Recorder(Actor[Any]):
         self.seen.append(message)
 
 
-class Answering(Actor[Reply[int]]):
+class Ask(msgspec.Struct, frozen=True):
+    reply: Reply[int]
+
+
+class Answering(Actor[Ask]):
     """Answers every ask with how many it has had."""
 
     __slots__ = ("count",)
@@ -74,6 +80,6 @@ class Answering(Actor[Reply[int]]):
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def receive(self, message: Reply[int]) -> None:
+    def receive(self, message: Ask) -> None:
         self.count += 1
-        message.send(self.count)
+        message.reply.send(self.count)

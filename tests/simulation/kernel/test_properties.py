@@ -1,6 +1,7 @@
 """Properties of the kernel over random interleavings: nothing lost or doubled, order, intensity, timers."""
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
@@ -82,8 +83,7 @@ class Sender(Actor[int]):
             (target.signal if kind == "signal" else target.tell)(letter)
             self.accepted.append((target, letter))
         except MailboxFull as refusal:
-            assert refusal.message is letter
-            self.refused.append(letter)
+            self.refused.append(refusal.message)
         self.context.tell(message + 1)
 
 
@@ -136,10 +136,8 @@ def test_control_that_waits_is_handled_before_work_that_waits(seed: int, waiting
     log: list[Any] = []
     target = kernel.spawn(Receiver, log)
     for number, kind in enumerate(waiting):
-        try:
+        with suppress(MailboxFull):
             (target.signal if kind == "signal" else target.tell)(("outside", number, kind))
-        except MailboxFull:
-            pass
     kernel.run()
     assert [each[2] for each in log] == sorted((each[2] for each in log), key=["signal", "tell"].index)
 
@@ -183,9 +181,7 @@ def test_quarantine_comes_with_the_fourth_crash_in_any_five_seconds(seed: int, g
     limit=st.integers(0, 5),
     window=st.floats(0.1, 10),
 )
-def test_decision_depends_on_recent_restarts_only(
-    restarts: list[float], now: float, limit: int, window: float
-) -> None:
+def test_decision_depends_on_recent_restarts_only(restarts: list[float], now: float, limit: int, window: float) -> None:
     policy = Supervision(restarts_max=limit, window_s=window)
     recent = sum(1 for at in restarts if now - at < window)
     expected = Verdict.RESTART if recent < limit else Verdict.QUARANTINE

@@ -1,0 +1,28 @@
+"""The command `understudy`: its options, and the commands that hang below it."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+application = typer.Typer(name="understudy", no_args_is_help=True, add_completion=False)
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    application()
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"understudy {version('understudy')}")
+        raise typer.Exit
+
+
+@application.callback(invoke_without_command=True)
+def understudy(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """A durable task orchestrator that lives inside one asyncio process."""
