@@ -14,7 +14,7 @@ def main(names: list[str]) -> int:
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         sys.exit(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 140)  # a file has room for whole rows
     figures.RESULTS.unlink(missing_ok=True)
     missed = 0
     for name in names or PARTS:

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from benchmarks.figures import run_sample
-from benchmarks.mailboxes import Player, Tally, box_of
+from benchmarks.mailboxes import Tally, box_of, spawn_pair
 from understudy.actors.kernel import Actor, LoopKernel, SimulatedKernel
 
 
@@ -104,12 +104,10 @@ async def timers(system: str) -> dict[str, float]:
 async def loop_hold(system: str) -> dict[str, float]:
     """How long other code waits for its turn beside a kernel that is never idle."""
     gaps: list[float] = []
+    ball = asyncio.Event()
     async with LoopKernel(grace_s=0) as kernel:
         for _ in range(1_000):
-            one, two = kernel.spawn(Player, 10**9), kernel.spawn(Player, 10**9)
-            one.tell(two)
-            two.tell(one)
-            one.tell("ball")
+            spawn_pair(kernel, rounds=10**9).tell(ball)
         for _ in range(1_000):
             began = time.perf_counter()
             await asyncio.sleep(0)

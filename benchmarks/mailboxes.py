@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from understudy.actors.kernel import Actor, Ref
+from understudy.actors.kernel import Actor, LoopKernel, Ref
 
 Box = tuple[Callable[[Any], None], Callable[[], Awaitable[Any]]]
 
@@ -25,21 +25,31 @@ class Tally:
             self.done.set()
 
 
-class Player(Actor[Any]):
-    __slots__ = ("left", "other")
+class Player(Actor[asyncio.Event]):
+    """Plays a ball back to the other one of its pair, which is complete when it starts."""
 
-    def __init__(self, rounds: int) -> None:
-        self.left = rounds
-        self.other: Ref[Any] | None = None
+    __slots__ = ("left", "other", "pair")
 
-    def receive(self, message: Any) -> None:
-        if self.other is None:
-            self.other = message
-        elif self.left:
-            self.left -= 1
+    def __init__(self, snapshot: tuple[int, list[Ref[asyncio.Event]]]) -> None:
+        self.left, self.pair = snapshot
+        self.other: Ref[asyncio.Event]
+
+    def started(self) -> None:
+        self.other = next(other for other in self.pair if other is not self.context)
+
+    def receive(self, message: asyncio.Event) -> None:
+        self.left -= 1
+        if self.left:
             self.other.tell(message)
         else:
             message.set()
+
+
+def spawn_pair(kernel: LoopKernel, rounds: int) -> Ref[asyncio.Event]:
+    """Two players. Answers with the one to throw the ball to."""
+    pair: list[Ref[asyncio.Event]] = []
+    pair += (kernel.spawn(Player, (rounds, pair)), kernel.spawn(Player, (rounds, pair)))
+    return pair[0]
 
 
 def box_of(system: str) -> Box:

@@ -13,7 +13,7 @@ from typing import Any
 import pykka
 
 from benchmarks.figures import run_sample
-from benchmarks.mailboxes import Player, Tally, box_of
+from benchmarks.mailboxes import Tally, box_of, spawn_pair
 from understudy.actors.kernel import Actor, LoopKernel
 
 ACTORS = 100_000
@@ -96,9 +96,8 @@ async def ping_pong(system: str) -> dict[str, float]:
     done = asyncio.Event()
     if system == "understudy":
         async with LoopKernel() as kernel:
-            one, two = kernel.spawn(Player, rounds), kernel.spawn(Player, rounds)
-            one.tell(two)
-            two.tell(one)
+            one = spawn_pair(kernel, rounds)
+            await kernel.settled()
             began = time.perf_counter()
             one.tell(done)
             await done.wait()

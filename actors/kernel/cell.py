@@ -144,8 +144,10 @@ class Cell(Generic[M]):
     def stop(self, *, drain: bool = False) -> None:
         if self.state is QUARANTINED:
             stopping.begin(self)
+        elif self.state is READY and drain:
+            self.deliver(STOP)
         elif self.alive:
-            (self.deliver if drain else self.put_control)(STOP)
+            self.put_control(STOP)
 
     def kill(self) -> None:
         stopping.kill(self)
@@ -202,38 +204,37 @@ class Cell(Generic[M]):
         if self.state is not READY:  # killed while it was queued, or waiting for its children to end
             return stopping.resume(self, limit) if self.state is STOPPING else 1
         handled = 0
-        message: Any = NOTHING
+        message = self.head
         interrupt: KeyboardInterrupt | None = None
         try:
-            while True:
+            if self.queue is None and self.control is None and message is not NOTHING:
+                self.head = NOTHING  # the common case: one message, and nothing else waits
+                handled = 1
+                self.actor.receive(message)  # type: ignore[union-attr]  # READY: there is an actor
+            while handled < limit:
                 if self.control is not None:
                     message = self._take_control()
                 elif self.head is not NOTHING:
-                    message = self.head
-                    self.head = NOTHING
+                    message, self.head = self.head, NOTHING
                 elif self.queue:
                     message = self.queue.popleft()
                 else:
                     break
                 handled += 1
-                if message.__class__ is Order:
-                    self._obey(message)
-                    if self.state is not READY:
-                        return handled
-                else:
+                if message.__class__ is not Order:
                     self.actor.receive(message)  # type: ignore[union-attr]  # READY: there is an actor
-                if handled == limit or (self.queue is None and self.control is None):
-                    break
+                elif not self._obey(message):
+                    return handled
         except BaseException as error:
             failures.crashed(self, None if message.__class__ is Order else message, error)
             if isinstance(error, KeyboardInterrupt):
                 interrupt = error
         if self.state is READY:
-            if self.head is NOTHING and not self.queue and self.control is None:
+            if self.queue or self.control is not None or self.head is not NOTHING:
+                self.kernel.ready.append(self)
+            else:
                 self.state = IDLE
                 self.queue = None
-            else:
-                self.kernel.ready.append(self)
         if interrupt is not None:
             raise interrupt  # the user's own Ctrl+C: booked as a crash above, and passed on to the loop
         return handled
@@ -291,10 +292,12 @@ class Cell(Generic[M]):
             self.control = None
         return message
 
-    def _obey(self, order: Order) -> None:
-        if order is START:
-            self.actor.started()  # type: ignore[union-attr]  # READY: there is an actor
-        elif order is STOP:
-            stopping.begin(self)
-        elif order.error is not None:
+    def _obey(self, order: Order) -> bool:
+        """Do what the kernel wants. Answers whether the actor goes on."""
+        if order.error is not None:
             raise order.error
+        if order is STOP:
+            stopping.begin(self)
+            return False
+        self.actor.started()  # type: ignore[union-attr]  # READY: there is an actor
+        return True

@@ -58,7 +58,7 @@ def revive(cell: "Cell[Any]") -> None:
         cell.state = QUARANTINED
         raise
     del cell.kernel.quarantine[cell.serial]
-    if cell.state is IDLE:
+    if cell.state is IDLE and cell.depth:
         cell.wake()
     cell.kernel.tell_observers(lambda observer: observer.revived(cell))
 
