@@ -7,7 +7,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := .venv/bin
 STAMP := .venv/.installed
 UV := $(shell command -v uv 2>/dev/null)
-PIP_FLAGS := --disable-pip-version-check --quiet
+PIP_FLAGS := --disable-pip-version-check -qq
 
 help: ## Show what can be made
 	@grep -hE '^[a-z.]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from understudy.runtime.cli import lifecycle
+
 application = typer.Typer(name="understudy", no_args_is_help=True, add_completion=False)
 
 
@@ -26,3 +28,6 @@ def understudy(
     ] = False,
 ) -> None:
     """A durable task orchestrator that lives inside one asyncio process."""
+
+
+application.command("lifecycle")(lifecycle.show)
