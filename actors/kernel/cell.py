@@ -10,14 +10,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+from understudy.actors.errors import MisuseError
 from understudy.actors.kernel import failures, stopping
 from understudy.actors.kernel.actor import Actor
 from understudy.actors.kernel.contract import EndReason, Promise, Ref, Reply, Terminated
 from understudy.actors.kernel.effects import ActorTimer, ActorWork
 from understudy.actors.kernel.entropy import Entropy
-from understudy.actors.kernel.errors import ActorStopped, MailboxFull
+from understudy.actors.kernel.errors import ActorCrashed, ActorStopped, MailboxFull
 from understudy.actors.kernel.observer import DeadReason
-from understudy.actors.kernel.order import IDLE, NOTHING, QUARANTINED, READY, START, STOP, STOPPED, STOPPING, Order
+from understudy.actors.kernel.order import IDLE, NOTHING, QUARANTINED, READY, START, STOP, STOPPING, Order
 from understudy.actors.kernel.work import Outcome
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Ties:
         self.children: dict[int, Cell[Any]] = {}
         self.watchers: dict[Cell[Any], None] = {}
         self.watching: dict[Cell[Any], None] = {}
-        self.joins: list[Promise[EndReason]] = []
+        self.joins: dict[Promise[EndReason], None] = {}
         self.asks: dict[Reply[Any], Any] = {}
         self.works: dict[ActorWork, None] = {}
         self.restarts: list[float] = []
@@ -56,6 +57,7 @@ class Cell(Generic[M]):
         "given_name",
         "head",
         "kernel",
+        "life",
         "parent",
         "queue",
         "room",
@@ -78,6 +80,7 @@ class Cell(Generic[M]):
         self.control: deque[Any] | None = None
         self.ties: Ties | None = None
         self.ended: EndReason | None = None
+        self.life = 0
         self.actor: Actor[M] | None = None
         self.incarnate()
 
@@ -98,6 +101,11 @@ class Cell(Generic[M]):
         return self.state is IDLE or self.state is READY
 
     @property
+    def receives(self) -> bool:
+        """Whether mail is taken in: also in quarantine, where it waits."""
+        return self.state is IDLE or self.state is READY or self.state is QUARANTINED
+
+    @property
     def depth(self) -> int:
         return (self.head is not NOTHING) + len(self.queue or ()) + len(self.control or ())
 
@@ -115,7 +123,7 @@ class Cell(Generic[M]):
             queue = self.queue
             if queue is None:
                 queue = self.queue = deque()
-            if len(queue) >= self.room:
+            if len(queue) >= self.room and (len(queue) > self.room or self.head is not NOTHING):
                 raise MailboxFull(self.name, message, self.room + 1)
             queue.append(message)
         else:
@@ -132,8 +140,11 @@ class Cell(Generic[M]):
         promise: Promise[T] = self.kernel.make_promise()
         reply = Reply(promise)
         message = make(reply)
+        if self.state is QUARANTINED:
+            reply.fail(ActorCrashed(self.name))
+            return promise
         self.tell(message)
-        if self.state is STOPPING or self.state is STOPPED:
+        if not self.receives:
             reply.fail(ActorStopped(self.name))
         else:
             asks = self.tie().asks
@@ -145,8 +156,9 @@ class Cell(Generic[M]):
         if self.state is QUARANTINED:
             stopping.begin(self)
         elif self.state is READY and drain:
-            self.deliver(STOP)
-        elif self.alive:
+            if STOP not in (self.queue or ()):
+                self.deliver(STOP)
+        elif self.alive and STOP not in (self.control or ()):
             self.put_control(STOP)
 
     def kill(self) -> None:
@@ -192,6 +204,8 @@ class Cell(Generic[M]):
         return timer
 
     def start(self, work: Callable[[], Awaitable[T]], then: Callable[[Outcome[T]], M]) -> ActorWork:
+        if not self.alive:
+            raise MisuseError(f"{self.name} is {self.state} and cannot start work")
         return self.kernel.launch(ActorWork(self, then), work)
 
     def sleep(self, seconds: float) -> Awaitable[None]:
@@ -201,11 +215,10 @@ class Cell(Generic[M]):
 
     def turn(self, limit: int) -> int:
         """Handle at most `limit` messages, control first. Answers how many, and at least one."""
-        if self.state is not READY:  # killed while it was queued, or waiting for its children to end
+        if self.state is not READY:  # killed while it was queued, or taking its children with it
             return stopping.resume(self, limit) if self.state is STOPPING else 1
         handled = 0
         message = self.head
-        interrupt: KeyboardInterrupt | None = None
         try:
             if self.queue is None and self.control is None and message is not NOTHING:
                 self.head = NOTHING  # the common case: one message, and nothing else waits
@@ -224,27 +237,26 @@ class Cell(Generic[M]):
                 if message.__class__ is not Order:
                     self.actor.receive(message)  # type: ignore[union-attr]  # READY: there is an actor
                 elif not self._obey(message):
-                    return handled
+                    break
         except BaseException as error:
             failures.crashed(self, None if message.__class__ is Order else message, error)
             if isinstance(error, KeyboardInterrupt):
-                interrupt = error
-        if self.state is READY:
-            if self.queue or self.control is not None or self.head is not NOTHING:
-                self.kernel.ready.append(self)
-            else:
-                self.state = IDLE
-                self.queue = None
-        if interrupt is not None:
-            raise interrupt  # the user's own Ctrl+C: booked as a crash above, and passed on to the loop
+                raise  # the user's own Ctrl+C: booked as a crash, and passed on to the loop
+        finally:
+            if self.state is READY:
+                if self.queue or self.control is not None or self.head is not NOTHING:
+                    self.kernel.ready.append(self)
+                else:
+                    self.state = IDLE
+                    self.queue = None
         return handled
 
     def deliver(self, message: Any) -> None:
         """Put a message into the mailbox that the actor itself has asked for: it is not bounded again."""
         if self.state is IDLE:
             self.head = message
-            self.wake()
-        elif self.state is READY or self.state is QUARANTINED:
+            self.make_ready()
+        elif self.receives:
             if self.queue is None:
                 self.queue = deque()
             self.queue.append(message)
@@ -252,33 +264,42 @@ class Cell(Generic[M]):
             self.kernel.bury(self, message, DeadReason.STOPPED)
 
     def put_control(self, message: Any) -> None:
-        if self.state is STOPPING or self.state is STOPPED:
+        if not self.receives:
             self.kernel.bury(self, message, DeadReason.STOPPED)
             return
         if self.control is None:
             self.control = deque()
         self.control.append(message)
         if self.state is IDLE:
-            self.wake()
+            self.make_ready()
 
-    def wake(self) -> None:
-        """Enter the ready queue. The caller knows that the cell is not in it."""
-        if self.state is not STOPPING:
-            self.state = READY
+    def make_ready(self) -> None:
+        """An idle cell has something to do."""
+        self.state = READY
+        self.enqueue()
+
+    def enqueue(self) -> None:
+        """Wait for a turn. The caller knows that the cell is not waiting for one already."""
         self.kernel.ready.append(self)
         if self.kernel.asleep:
             self.kernel.wake()
 
     def incarnate(self) -> None:
-        """Build the actor from its snapshot, and have it started before anything else reaches it."""
+        """Begin a life: build the actor from its snapshot, and have it started before anything else reaches it."""
         actor: Actor[M] = self.build() if self.snapshot is NOTHING else self.build(self.snapshot)
+        self.end_life()
         actor.context = self
         self.actor = actor
-        self.room = actor.mailbox_capacity - 1  # the message in hand counts
+        self.room = actor.mailbox_capacity - 1  # besides the one in `head`
         if type(actor).started is not _HOOK_LEFT_EMPTY:
             self.control = deque((START, *(self.control or ())))
             if self.state is IDLE:
-                self.wake()
+                self.make_ready()
+
+    def end_life(self) -> None:
+        """What the actor object had begun is nobody's any more."""
+        self.life += 1
+        self.actor = None
 
     def tie(self) -> Ties:
         if self.ties is None:
@@ -295,7 +316,9 @@ class Cell(Generic[M]):
     def _obey(self, order: Order) -> bool:
         """Do what the kernel wants. Answers whether the actor goes on."""
         if order.error is not None:
-            raise order.error
+            if order.life is None or order.life == self.life:
+                raise order.error
+            return True
         if order is STOP:
             stopping.begin(self)
             return False

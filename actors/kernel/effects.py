@@ -1,7 +1,7 @@
 """What an actor has under way outside its mailbox: timers and async work.
 
-Each belongs to the actor object that began it. When that object is gone, by a crash or by the end of
-the actor, the timer does nothing and the outcome of the work is a dead letter.
+Each belongs to the life in which it was begun. When that is over, by a crash or by the end of the actor,
+the timer does nothing and the outcome of the work is a dead letter.
 """
 
 from collections.abc import Callable
@@ -15,19 +15,22 @@ if TYPE_CHECKING:
     from understudy.actors.kernel.cell import Cell
 
 
+_NEVER = -1  # no life has this number
+
+
 class ActorTimer:
     """A message that an actor will tell itself."""
 
-    __slots__ = ("_actor", "_cell", "_message")
+    __slots__ = ("_cell", "_life", "_message")
 
     def __init__(self, cell: "Cell[Any]", message: Any) -> None:
         self._cell = cell
-        self._actor = cell.actor
+        self._life = cell.life
         self._message = message
 
     @property
     def armed(self) -> bool:
-        return self._actor is not None and self._cell.actor is self._actor
+        return self._life == self._cell.life
 
     def fire(self) -> None:
         message = self._message
@@ -35,17 +38,18 @@ class ActorTimer:
         self._cell.deliver(message)
 
     def cancel(self) -> None:
-        self._actor = self._message = None
+        self._life = _NEVER
+        self._message = None
 
 
 class ActorWork:
     """Async work that an actor has started."""
 
-    __slots__ = ("_actor", "_cell", "_end", "_then")
+    __slots__ = ("_cell", "_end", "_life", "_then")
 
     def __init__(self, cell: "Cell[Any]", then: Callable[[Any], Any]) -> None:
         self._cell = cell
-        self._actor = cell.actor
+        self._life = cell.life
         self._then = then
         self._end: Callable[[], None] | None = None
         cell.tie().works[self] = None
@@ -67,11 +71,11 @@ class ActorWork:
         self._end = None
         if cell.ties:
             cell.ties.works.pop(self, None)
-        if self._actor is not None and cell.actor is self._actor:
+        if self._life == cell.life:
             try:
                 message = self._then(outcome)
             except BaseException as error:
-                cell.put_control(Order(error))
+                cell.put_control(Order(error, self._life))
             else:
                 cell.deliver(message)
         elif not isinstance(outcome, Cancelled):

@@ -40,10 +40,6 @@ class SeededEntropy:
         digest = hashlib.blake2b(f"{self.seed}/{purpose}".encode(), digest_size=8).digest()
         return SeededEntropy(int.from_bytes(digest))
 
-    def fingerprint(self) -> str:
-        """Equal for two sources exactly when they had the same seed and made the same draws."""
-        return hashlib.blake2b(repr(self._source.getstate()).encode(), digest_size=8).hexdigest()
-
 
 class SystemEntropy(SeededEntropy):
     """Real chance: the seed comes from the operating system and can be reported afterwards."""

@@ -11,7 +11,7 @@ from understudy.actors.kernel import stopping
 from understudy.actors.kernel.contract import Quarantined
 from understudy.actors.kernel.errors import ActorCrashed, ChildCrashed
 from understudy.actors.kernel.observer import Poison
-from understudy.actors.kernel.order import IDLE, NOTHING, QUARANTINED, Order
+from understudy.actors.kernel.order import IDLE, QUARANTINED, Order
 from understudy.actors.kernel.supervision import Verdict, decide, recent
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def crashed(cell: "Cell[Any]", message: Any, error: BaseException) -> None:
     restarts = cell.tie().restarts
     while (verdict := decide(policy, restarts, poison.at)) is Verdict.RESTART:
         restarts[:] = [*recent(policy, restarts, poison.at), poison.at]
-        _leave(cell, ActorCrashed(cell.name), poison.error)
+        _leave(cell, poison.error)
         try:
             cell.incarnate()
         except BaseException as failure:  # it cannot even be built: that is the next crash
@@ -35,14 +35,15 @@ def crashed(cell: "Cell[Any]", message: Any, error: BaseException) -> None:
         else:
             _note_restart(cell, poison.error)
             return
+    _leave(cell, poison.error)
+    cell.end_life()
     if verdict is Verdict.ESCALATE and cell.parent is cell.kernel.root:
         verdict = Verdict.QUARANTINE  # nobody is above: keep it where an operator sees it
-    if verdict is Verdict.QUARANTINE:
+    if verdict is Verdict.QUARANTINE and not stopping.is_wanted(cell):
         _quarantine(cell, poison)
         return
     if verdict is Verdict.ESCALATE:
         _escalate(cell, poison.error)
-    cell.actor = None
     stopping.begin(cell)
 
 
@@ -50,16 +51,12 @@ def revive(cell: "Cell[Any]") -> None:
     """Build a quarantined actor anew from its last snapshot, with its mail and a clean record."""
     if cell.state is not QUARANTINED:
         raise MisuseError(f"{cell.name} is {cell.state}, not quarantined: there is nothing to revive")
-    cell.state = IDLE
+    cell.incarnate()
     cell.tie().restarts.clear()
-    try:
-        cell.incarnate()
-    except BaseException:
-        cell.state = QUARANTINED
-        raise
     del cell.kernel.quarantine[cell.serial]
-    if cell.state is IDLE and cell.depth:
-        cell.wake()
+    cell.state = IDLE
+    if cell.depth:
+        cell.make_ready()
     cell.kernel.tell_observers(lambda observer: observer.revived(cell))
 
 
@@ -72,29 +69,35 @@ def _escalate(cell: "Cell[Any]", error: BaseException) -> None:
     parent: Cell[Any] = cell.parent  # type: ignore[assignment]  # only the root has none, and it runs no code
     escalated = ChildCrashed(parent.name, cell.name)
     escalated.__cause__ = error
-    if parent.alive:
+    if parent.receives:
         parent.put_control(Order(escalated))
 
 
 def _quarantine(cell: "Cell[Any]", poison: Poison) -> None:
-    _leave(cell, ActorCrashed(cell.name), poison.error)
     cell.state = QUARANTINED
-    cell.actor = None
     cell.kernel.quarantine[cell.serial] = poison
-    for watcher in cell.tie().watchers:
-        if watcher.alive:
+    ties = cell.tie()
+    for reply in list(ties.asks):  # those that still wait, too: who knows when they will be handled
+        reply.fail(_no_answer(cell, poison.error))
+    for watcher in ties.watchers:
+        if watcher.receives:
             watcher.put_control(Quarantined(cell, poison.error))
     cell.kernel.tell_observers(lambda observer: observer.quarantined(cell, poison.error))
 
 
-def _leave(cell: "Cell[Any]", answer: ActorCrashed, cause: BaseException) -> None:
+def _leave(cell: "Cell[Any]", cause: BaseException) -> None:
     """End what the crashed actor object had under way: its async work, and the asks that it had taken."""
     ties = cell.tie()
     for work in list(ties.works):
         work.cancel()
     ties.works.clear()
-    answer.__cause__ = cause
-    waiting = {id(message) for message in (cell.head, *(cell.queue or ()), *(cell.control or ()), NOTHING)}
+    waiting = {id(message) for message in (cell.head, *(cell.queue or ()), *(cell.control or ()))}
     for reply, message in list(ties.asks.items()):
         if id(message) not in waiting:
-            reply.fail(answer)
+            reply.fail(_no_answer(cell, cause))
+
+
+def _no_answer(cell: "Cell[Any]", cause: BaseException) -> ActorCrashed:
+    answer = ActorCrashed(cell.name)
+    answer.__cause__ = cause
+    return answer

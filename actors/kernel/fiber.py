@@ -78,7 +78,7 @@ class SimulatedPromise(Generic[T]):
 class Fiber:
     """A coroutine that takes turns like an actor. `done` is called once with its outcome."""
 
-    __slots__ = ("_awaited", "_cancelled", "_coroutine", "_done", "_ready", "name")
+    __slots__ = ("_awaited", "_coroutine", "_done", "_ready", "_throw", "name")
 
     def __init__(
         self,
@@ -92,47 +92,43 @@ class Fiber:
         self._ready = ready
         self._done = done
         self._awaited: SimulatedPromise[Any] | None = None
-        self._cancelled = False
+        self._throw: BaseException | None = None  # what the coroutine is to find at its next turn
         ready.append(self)
 
     def turn(self, limit: int) -> int:
         """Run to the next await."""
-        self._awaited = None
+        error, self._throw = self._throw, None
         try:
-            if self._cancelled:
-                self._cancelled = False
-                awaited = self._coroutine.throw(CancelledError())
-            else:
-                awaited = self._coroutine.send(None)
+            awaited = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
         except StopIteration as end:
             self._done(self, Succeeded(end.value))
         except CancelledError:
             self._done(self, Cancelled())
-        except BaseException as error:
-            self._done(self, Failed(error))
+        except BaseException as failure:
+            self._done(self, Failed(failure))
         else:
             self._wait_for(awaited)
         return 1
 
     def cancel(self) -> None:
-        self._cancelled = True
         if self._awaited is not None:
-            self._awaited = None
-            self._ready.append(self)
+            self._awaited.cancel()  # as a task does: whoever waits for it finds the cancellation there
+        else:
+            self._throw = CancelledError()
 
     def _wait_for(self, awaited: object) -> None:
-        if not _is_promise(awaited):
-            self._coroutine.close()
-            error = MisuseError(f"{self.name} awaited {awaited!r}: in simulation await answers and the kernel's sleep")
-            self._done(self, Failed(error))
+        if self._throw is None and _is_promise(awaited):
+            self._awaited = awaited
+            awaited.add_done_callback(self._continue)
             return
-        self._awaited = awaited
-        awaited.add_done_callback(self._continue)
+        if self._throw is None:
+            what = f"{self.name} awaited {awaited!r}: in simulation await answers and the kernel's sleep"
+            self._throw = MisuseError(what)
+        self._ready.append(self)
 
     def _continue(self, promise: SimulatedPromise[Any]) -> None:
-        if self._awaited is promise:  # and not cancelled meanwhile
-            self._awaited = None
-            self._ready.append(self)
+        self._awaited = None
+        self._ready.append(self)
 
 
 def _is_promise(awaited: object) -> TypeGuard[SimulatedPromise[Any]]:

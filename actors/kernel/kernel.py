@@ -60,6 +60,7 @@ class Counts(msgspec.Struct):
     stopped: int = 0
     crashed: int = 0
     restarted: int = 0
+    killed: int = 0
     dead_letters: int = 0
 
 
@@ -68,6 +69,7 @@ class StopReport(msgspec.Struct, frozen=True):
 
     drained: bool  # whether all mail and work was done before the grace ended
     undelivered: int  # messages, each a dead letter
+    killed: int  # actors that had not stopped in time, and had no last word
     timers: int  # that were armed and will not fire
     works_cancelled: int
     works_abandoned: tuple[str, ...]  # those that ignored their cancellation, by name
@@ -99,8 +101,8 @@ class Kernel(ABC):
     def spawn(self, build: Callable[[S], Actor[M]], snapshot: S, *, name: str | None = None) -> Ref[M]: ...
     def spawn(self, build: Any, snapshot: Any = NOTHING, *, name: str | None = None) -> Ref[Any]:
         """Start an actor at the top of the tree. It is rebuilt with `build` from the last snapshot it saved."""
-        if self.closing:
-            self.check_intake(self.root, build)
+        if self.closing and self._is_outside():
+            raise IntakeClosed(self.root.name, build)
         return self.spawn_under(self.root, build, snapshot, name)
 
     def revive(self, ref: Ref[Any]) -> None:
@@ -114,7 +116,9 @@ class Kernel(ABC):
         if cell.ended is not None:
             promise.set_result(cell.ended)
         else:
-            cell.tie().joins.append(promise)
+            joins = cell.tie().joins
+            joins[promise] = None
+            promise.add_done_callback(lambda _: joins.pop(promise, None))
         return promise
 
     def health(self) -> Health:
@@ -142,7 +146,7 @@ class Kernel(ABC):
 
     def check_intake(self, cell: Cell[Any], message: Any) -> None:
         """While the kernel stops, take messages only from those who are finishing their work."""
-        if cell.state is not STOPPED and not self.running and not self.is_at_work():
+        if cell.state is not STOPPED and self._is_outside():
             raise IntakeClosed(cell.name, message)
 
     def own(self, ref: Ref[Any]) -> Cell[Any]:
@@ -178,9 +182,9 @@ class Kernel(ABC):
         self.tell_observers(lambda observer: observer.dead_letter(letter))
 
     def book(self, cell: Cell[Any], message: Any, error: BaseException) -> Poison:
-        """Keep a crash with the message that caused it. Frames are let go of: they would keep the actor alive."""
-        text = "".join(traceback.format_exception(error))
-        poison = Poison(cell, message, error.with_traceback(None), text, self.clock.now())
+        """Keep a crash with the message that caused it. Never raises."""
+        poison = Poison(cell, message, error, _written_out(error), self.clock.now())
+        _let_go_of_frames(error)
         self.counts.crashed += 1
         self.poison.append(poison)
         self.tell_observers(lambda observer: observer.crashed(poison))
@@ -189,6 +193,9 @@ class Kernel(ABC):
     def tell_observers(self, hook: Callable[[Observer], None]) -> None:
         if self.observers.listening:
             self.observers.tell(hook)
+
+    def _is_outside(self) -> bool:
+        return not self.running and not self.is_at_work()
 
     # What the two kernels do differently
 
@@ -211,6 +218,27 @@ class Kernel(ABC):
     @abstractmethod
     def is_at_work(self) -> bool:
         """Whether the caller is async work that the kernel itself has started."""
+
+
+def _written_out(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except BaseException:  # an error can be so broken that it cannot even be shown
+        return f"{type(error).__name__}, which cannot be shown"
+
+
+def _let_go_of_frames(error: BaseException) -> None:
+    """They would keep alive the actor that crashed, with everything it knew."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        each.__traceback__ = None
+        waiting += (each.__cause__, each.__context__)
+        waiting += getattr(each, "exceptions", ())  # of a group
 
 
 class _Root(Actor[Never]):

@@ -32,7 +32,8 @@ STOP_S: Final = 1.0  # what orderly ends may take after the grace, before the re
 CANCEL_S: Final = 0.5  # what cancelled work may take to end, before it is abandoned
 
 _turn: Final = cast("Callable[[Cell[Any], int], int]", Cell[Any].turn)
-_at_work: ContextVar["LoopKernel | None"] = ContextVar("understudy_at_work", default=None)
+# The kernels in whose work this code runs: one, or several where a kernel lives inside another's work.
+_at_work: ContextVar[tuple["LoopKernel", ...]] = ContextVar("understudy_at_work", default=())
 
 
 class LoopKernel(Kernel):
@@ -47,15 +48,16 @@ class LoopKernel(Kernel):
         self._alarm: TimerHandle | None = None
         self._tasks: set[asyncio.Task[AnyOutcome]] = set()
         self._idle: asyncio.Future[None] | None = None
+        self._closing: asyncio.Task[StopReport] | None = None
+        self._hurry: asyncio.Future[None]  # made when it closes: kept when there is no time to drain
 
     async def __aenter__(self) -> Self:
         if self._loop is not None:
             raise MisuseError("a kernel is opened once; make a new one")
         self._loop = asyncio.get_running_loop()
-        self._closed: asyncio.Future[StopReport] = self._loop.create_future()
         self._context = copy_context()
         self._work_context = copy_context()
-        self._work_context.run(_at_work.set, self)
+        self._work_context.run(_at_work.set, (*_at_work.get(), self))
         self._rest()
         return self
 
@@ -65,16 +67,30 @@ class LoopKernel(Kernel):
         await self.close()
 
     async def close(self, grace_s: float | None = None) -> StopReport:
-        """Stop intake, drain for at most the grace, end every actor, and say what was left over."""
-        if self.closing:
-            return await asyncio.shield(self._closed)
-        self.closing = True
-        drained = False
-        try:
-            drained = await self.settled(self._grace_s if grace_s is None else grace_s)
-        finally:  # a cancelled drain is cut off at once
-            self._closed.set_result(await self._end(drained))
-        return self._closed.result()
+        """Stop intake, drain for at most the grace, end every actor, and say what was left over.
+
+        To cancel it cuts the drain short, and no more: it still returns only when everything has ended.
+        """
+        if self.is_at_work():
+            raise MisuseError(
+                "work cannot close its own kernel, which waits for work to end: leave that to code outside"
+            )
+        if self._closing is None:
+            loop = self._opened()
+            self.closing = True
+            self._hurry = loop.create_future()
+            self._closing = loop.create_task(self._close(self._grace_s if grace_s is None else grace_s))
+        cancelled: CancelledError | None = None
+        while not self._closing.done():
+            try:
+                await asyncio.wait([self._closing])
+            except CancelledError as error:
+                cancelled = error
+                if not self._hurry.done():
+                    self._hurry.set_result(None)
+        if cancelled is not None:
+            raise cancelled
+        return self._closing.result()
 
     async def settled(self, timeout_s: float | None = None) -> bool:
         """Wait until nothing is ready and no work is under way; timers are not waited for. Answers whether it is so."""
@@ -131,7 +147,7 @@ class LoopKernel(Kernel):
         return cancel
 
     def is_at_work(self) -> bool:
-        return _at_work.get() is self
+        return self in _at_work.get()
 
     # How turns run
 
@@ -156,6 +172,8 @@ class LoopKernel(Kernel):
 
     def _rest(self) -> None:
         """Give the loop back, and arrange for the next slice."""
+        if not self._queue:
+            self._note_idle()
         due = self.timers.next_due()
         if self._queue or (due is not None and due <= self._now()):
             self.wake()
@@ -163,7 +181,6 @@ class LoopKernel(Kernel):
         self.asleep = True
         if due is not None:
             self._alarm = self._opened().call_later(due - self._now(), self._slice, context=self._context)
-        self._note_idle()
 
     def _fire_due(self, now: float, deadline: float) -> None:
         """Fire what is due, for at most half a slice, so that a burst of timers does not starve the actors."""
@@ -196,30 +213,45 @@ class LoopKernel(Kernel):
 
     # How it stops
 
-    def _note_idle(self) -> None:
-        if self._idle is not None and not self._idle.done() and not self.works:
-            self._idle.set_result(None)
-
-    async def _end(self, drained: bool) -> StopReport:
-        """End every actor in reverse order of start, kill what does not end in time, cancel what still runs."""
-        timers = self.count_timers()
-        buried, works = self.counts.dead_letters, self.works
+    async def _close(self, grace_s: float) -> StopReport:
+        buried, killed = self.counts.dead_letters, self.counts.killed
+        drained = await self._drain(grace_s)
+        timers, works = self.count_timers(), self.works
         ended = self.join(self.root)
         self.root.stop()
-        try:
-            await asyncio.wait([cast("asyncio.Future[EndReason]", ended)], timeout=STOP_S)
-        finally:
-            self.root.kill()
-            abandoned = await self._end_work()
-        return StopReport(drained, self.counts.dead_letters - buried, timers, works, abandoned)
+        await asyncio.wait([cast("asyncio.Future[EndReason]", ended)], timeout=STOP_S)
+        self.root.kill()
+        abandoned = await self._end_work()
+        return StopReport(
+            drained=drained,
+            undelivered=self.counts.dead_letters - buried,
+            killed=self.counts.killed - killed,
+            timers=timers,
+            works_cancelled=works,
+            works_abandoned=abandoned,
+        )
+
+    async def _drain(self, grace_s: float) -> bool:
+        idle = asyncio.ensure_future(self.settled())
+        either: list[asyncio.Future[Any]] = [idle, self._hurry]
+        await asyncio.wait(either, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
+        idle.cancel()
+        return idle.done() and not idle.cancelled()
 
     async def _end_work(self) -> tuple[str, ...]:
+        for task in self._tasks:
+            if not task.cancelling():
+                task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CANCEL_S)
         abandoned = tuple(self._tasks)
         for task in abandoned:
             _disown(task)
         return tuple(task.get_name() for task in abandoned)
+
+    def _note_idle(self) -> None:
+        if self._idle is not None and not self._idle.done() and not self.works:
+            self._idle.set_result(None)
 
 
 async def _outcome_of(run: Callable[[], Awaitable[Any]]) -> AnyOutcome:

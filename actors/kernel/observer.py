@@ -43,7 +43,7 @@ class Poison(msgspec.Struct, frozen=True):
 
 
 class Observer:
-    """Listens to the kernel. Every hook does nothing by default."""
+    """Listens to the kernel. Every hook does nothing by default, and none may act upon the kernel."""
 
     __slots__ = ()
 
@@ -80,5 +80,5 @@ class Observers:
         for observer in self._observers:
             try:
                 hook(observer)
-            except Exception:
+            except BaseException:  # the kernel is in the middle of its work: nothing may escape here
                 self.errors += 1

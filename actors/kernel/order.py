@@ -9,21 +9,25 @@ NOTHING: Final[Any] = object()  # None is a message, and a snapshot, like any ot
 
 
 class State(StrEnum):
+    """READY and STOPPING: queued for a turn, or in it. LEAVING: stopping too, but the next step is a child's."""
+
     IDLE = "idle"
     READY = "ready"
-    STOPPING = "stopping"
     QUARANTINED = "quarantined"
+    STOPPING = "stopping"
+    LEAVING = "leaving"
     STOPPED = "stopped"
 
 
 # Bound for the hot path: a global is cheaper to load than a member of an enum.
-IDLE, READY, STOPPING, QUARANTINED, STOPPED = State
+IDLE, READY, QUARANTINED, STOPPING, LEAVING, STOPPED = State
 
 
 class Order(msgspec.Struct, frozen=True):
-    """Start, stop, or fail with an error."""
+    """Start, stop, or fail with an error: in this life only, where one is given."""
 
     error: BaseException | None = None
+    life: int | None = None
 
 
 START: Final = Order()

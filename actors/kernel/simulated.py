@@ -60,17 +60,24 @@ class SimulatedKernel(Kernel):
     def close(self, grace_s: float = GRACE_S) -> StopReport:
         """Stop as on a loop: drain for at most the grace of virtual time, then end every actor."""
         self.closing = True
+        buried, killed = self.counts.dead_letters, self.counts.killed
         deadline = self.clock.now() + grace_s
         for _ in range(DRAIN_STEPS_MAX):
             if not (self._ready or self.works) or not self.run(until=deadline, steps_max=1):
                 break
         drained = not self._ready and not self.works
-        timers, works, buried = self.count_timers(), self.works, self.counts.dead_letters
+        timers, works = self.count_timers(), self.works
         self.root.stop()
         self.run(until=self.clock.now(), steps_max=DRAIN_STEPS_MAX + 2 * self.counts.spawned)
         self.root.kill()
-        abandoned = tuple(fiber.name for fiber in self._fibers)
-        return StopReport(drained, self.counts.dead_letters - buried, timers, works, abandoned)
+        return StopReport(
+            drained=drained,
+            undelivered=self.counts.dead_letters - buried,
+            killed=self.counts.killed - killed,
+            timers=timers,
+            works_cancelled=works,
+            works_abandoned=tuple(fiber.name for fiber in self._fibers),
+        )
 
     # What the kernel asks for
 

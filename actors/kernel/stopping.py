@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING, Any
 from understudy.actors.kernel.contract import EndReason, Terminated
 from understudy.actors.kernel.errors import ActorStopped
 from understudy.actors.kernel.observer import DeadReason
-from understudy.actors.kernel.order import IDLE, NOTHING, QUARANTINED, STOPPED, STOPPING, Order
+from understudy.actors.kernel.order import LEAVING, NOTHING, STOP, STOPPED, STOPPING, Order
 
 if TYPE_CHECKING:
     from understudy.actors.kernel.cell import Cell, Ties
+
+
+def is_wanted(cell: "Cell[Any]") -> bool:
+    """Whether somebody waits for the actor to end."""
+    parent = cell.parent
+    leaving = parent is not None and (parent.state is STOPPING or parent.state is LEAVING)
+    return leaving or STOP in (cell.control or ()) or STOP in (cell.queue or ())
 
 
 def begin(cell: "Cell[Any]") -> None:
     """Enter the stop: at once where there are no children, over the next turns where there are."""
     cell.state = STOPPING
     if cell.ties and cell.ties.children:
-        cell.wake()
+        cell.enqueue()
     else:
         _finish(cell)
 
@@ -32,13 +39,15 @@ def resume(cell: "Cell[Any]", limit: int) -> int:
             _finish(cell)
             return step
         serial, child = children.popitem()  # looking at the last one would scan over all that were removed
-        resting = child.state is IDLE or child.state is QUARANTINED
-        if not resting or (child.ties and child.ties.children):
+        if not child.receives or child.control is not None or (child.ties and child.ties.children):
             children[serial] = child
+            cell.state = LEAVING  # until the end of the child
             child.stop()
-            return step  # the end of the child wakes us
+            return step
         _end(child, _orderly(child))
-    cell.wake()
+        if cell.state is not STOPPING:  # the child's last word has killed its parent
+            return step
+    cell.enqueue()
     return limit
 
 
@@ -53,6 +62,7 @@ def kill(cell: "Cell[Any]") -> None:
         doomed.append(each)
         if each.ties:
             stack.extend(reversed(each.ties.children.values()))
+    cell.kernel.counts.killed += len(doomed)
     while doomed:
         _end(doomed.pop(), EndReason.KILLED)
     _wake_parent(cell)
@@ -69,24 +79,29 @@ def _orderly(cell: "Cell[Any]") -> EndReason:
 
 
 def _wake_parent(cell: "Cell[Any]") -> None:
-    if cell.parent is not None and cell.parent.state is STOPPING:
-        cell.parent.wake()
+    parent = cell.parent
+    if parent is not None and parent.state is LEAVING:
+        parent.state = STOPPING
+        parent.enqueue()
 
 
 def _end(cell: "Cell[Any]", reason: EndReason) -> None:
-    kernel = cell.kernel
+    cell.state = STOPPING  # for its last word: no children, no work, no second stop
     if reason is EndReason.STOPPED:
         _say_goodbye(cell)
+        if cell.ended is not None:  # it killed itself with its last word
+            return
+    kernel = cell.kernel
+    cell.end_life()
     cell.state = STOPPED
     cell.ended = reason
-    cell.actor = None
     cell.snapshot = NOTHING
     if cell.head is not NOTHING or cell.queue or cell.control:
         _bury_mail(cell)
     if cell.ties:
         _cut(cell, cell.ties, reason)
-    if cell.parent is not None:
-        cell.parent.tie().children.pop(cell.serial, None)
+    if cell.parent is not None and cell.parent.ties:
+        cell.parent.ties.children.pop(cell.serial, None)
     kernel.quarantine.pop(cell.serial, None)
     kernel.counts.stopped += 1
     if kernel.observers.listening:
@@ -114,12 +129,14 @@ def _cut(cell: "Cell[Any]", ties: "Ties", reason: EndReason) -> None:
     for reply in list(ties.asks):
         reply.fail(ActorStopped(cell.name))
     for watched in ties.watching:
-        watched.tie().watchers.pop(cell, None)
+        if watched.ties:
+            watched.ties.watchers.pop(cell, None)
     for watcher in ties.watchers:
-        watcher.tie().watching.pop(cell, None)
-        if watcher.alive:
+        if watcher.ties:
+            watcher.ties.watching.pop(cell, None)
+        if watcher.receives:
             watcher.put_control(Terminated(cell, reason))
-    for promise in ties.joins:
+    for promise in list(ties.joins):
         if not promise.done():
             promise.set_result(reason)
     cell.ties = None

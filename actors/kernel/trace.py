@@ -12,7 +12,10 @@ LINES_KEPT: Final = 1_000
 
 
 class Trace(Observer):
-    """Keeps the last lines, and a digest of all. Two runs with the same digest took the same steps."""
+    """Keeps the last lines, and a digest of all. Two runs with the same digest took the same steps.
+
+    Lines name types, not values: the text of a value may hold an address, which is another in every run.
+    """
 
     __slots__ = ("_clock", "_hash", "count", "lines")
 
@@ -32,7 +35,7 @@ class Trace(Observer):
         self._write("stopped", ref, reason.value)
 
     def crashed(self, poison: Poison) -> None:
-        self._write("crashed", poison.ref, f"{poison.error!r} on {type(poison.message).__name__}")
+        self._write("crashed", poison.ref, f"{type(poison.error).__name__} on {type(poison.message).__name__}")
 
     def restarted(self, ref: Ref[Any], error: BaseException) -> None:
         self._write("restarted", ref)

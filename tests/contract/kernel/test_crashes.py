@@ -1,5 +1,7 @@
 """What is promised of an actor that crashes: restart, poison, quarantine, escalation, and a kernel that goes on."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from understudy.actors.kernel import (
     ChildCrashed,
     EndReason,
     MailboxFull,
+    Observer,
+    Poison,
     Quarantined,
     Ref,
     Reply,
@@ -119,11 +123,11 @@ async def test_quarantined_actor_keeps_its_mail_within_bounds(world: World) -> N
     for number in range(4):
         ref.tell(ValueError(number))
     await world.settle()
-    for number in range(Recorder.mailbox_capacity - 1):
+    for number in range(Recorder.mailbox_capacity):
         ref.tell(number)
     with pytest.raises(MailboxFull):
         ref.tell("one too many")
-    assert ref.depth == Recorder.mailbox_capacity - 1
+    assert ref.depth == Recorder.mailbox_capacity
     assert world.kernel.counts.dead_letters == 0
 
 
@@ -305,3 +309,118 @@ async def test_ask_that_still_waits_outlives_a_crash(world: World) -> None:
     ref = world.kernel.spawn(Counter, 5)
     ref.tell(ValueError("boom"))
     assert await count_of(world, ref) == 5
+
+
+@pytest.mark.parametrize("policy", [Fragile, Escalating])
+async def test_ask_fails_as_crashed_whatever_the_policy(world: World, policy: type[Recorder]) -> None:
+    class Parent(Actor[Any]):
+        __slots__ = ()
+
+        def receive(self, message: Any) -> None:
+            message.send(self.context.spawn(policy, []))
+
+    parent: Ref[Any] = world.kernel.spawn(Parent)
+    child = await world.answer(parent.ask(lambda reply: reply))
+    promise = child.ask(lambda reply: ValueError("boom"))
+    with pytest.raises(ActorCrashed):
+        await world.answer(promise)
+
+
+async def quarantined(world: World) -> Ref[Any]:
+    ref = world.kernel.spawn(Counter, 0)
+    for number in range(4):
+        ref.tell(ValueError(number))
+    await world.settle()
+    return ref
+
+
+async def test_ask_of_a_quarantined_actor_fails_at_once(world: World) -> None:
+    promise = (await quarantined(world)).ask(lambda reply: reply)
+    with pytest.raises(ActorCrashed):
+        await world.answer(promise)
+
+
+async def test_ask_that_waits_fails_when_the_actor_is_quarantined(world: World) -> None:
+    ref = world.kernel.spawn(Counter, 0)
+    for number in range(4):
+        ref.tell(ValueError(number))
+    promise = ref.ask(lambda reply: reply)
+    with pytest.raises(ActorCrashed):
+        await world.answer(promise)
+
+
+async def test_quarantined_watcher_is_told_after_it_was_revived(world: World) -> None:
+    seen: list[Any] = []
+    watched = world.kernel.spawn(Recorder, [])
+
+    class Watcher(Recorder):
+        __slots__ = ()
+
+        def receive(self, message: Any) -> None:
+            if message == "watch":
+                self.context.watch(watched)
+            else:
+                super().receive(message)
+
+    watcher = world.kernel.spawn(Watcher, seen)
+    for message in ("watch", *(ValueError(number) for number in range(4))):
+        watcher.tell(message)
+    await world.settle()
+    watched.stop()
+    await world.settle()
+    world.kernel.revive(watcher)
+    await world.settle()
+    assert seen == [Terminated(watched, EndReason.STOPPED)]
+
+
+class Unshowable(Exception):
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise SystemExit("cannot be shown")
+
+
+async def test_error_that_cannot_be_shown_is_a_crash_like_any_other(world: World) -> None:
+    seen: list[Any] = []
+    ref = world.kernel.spawn(Recorder, seen)
+    ref.tell(Unshowable())
+    ref.tell("goes on")
+    await world.settle()
+    assert seen == ["goes on"]
+    assert world.kernel.poison[0].traceback == "Unshowable, which cannot be shown"
+
+
+async def test_observer_may_raise_anything_at_a_crash(world: World) -> None:
+    class Faulty(Observer):
+        def crashed(self, poison: Poison) -> None:
+            raise SystemExit("faulty")
+
+    seen: list[Any] = []
+    world.kernel.observe(Faulty())
+    ref = world.kernel.spawn(Recorder, seen)
+    ref.tell(ValueError("boom"))
+    ref.tell("goes on")
+    await world.settle()
+    assert seen == ["goes on"]
+    assert world.kernel.observers.errors == 1
+
+
+async def test_poison_and_timers_do_not_keep_the_crashed_actor_in_memory(world: World) -> None:
+    lives: list[weakref.ref[Actor[Any]]] = []
+
+    class Heavy(Actor[Any]):
+        def started(self) -> None:
+            lives.append(weakref.ref(self))
+            self.context.after(1e6, "lapses")
+
+        def receive(self, message: Any) -> None:
+            try:
+                raise ValueError("inner")
+            except ValueError as inner:
+                raise RuntimeError("outer") from inner
+
+    ref = world.kernel.spawn(Heavy)
+    ref.tell("crash")
+    ref.tell("crash")
+    await world.settle()
+    gc.collect()
+    assert [life() is None for life in lives] == [True, True, False]

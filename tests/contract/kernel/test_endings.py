@@ -195,3 +195,94 @@ async def test_a_ref_of_another_kernel_is_misuse(world: World) -> None:
     stranger = SimulatedKernel().spawn(Recorder, [])
     with pytest.raises(MisuseError, match="not an actor of this kernel"):
         world.kernel.join(stranger)
+
+
+class LastWord(Actor[Any]):
+    """Does something when it ends."""
+
+    __slots__ = ("do",)
+
+    def __init__(self, do: Any) -> None:
+        self.do = do
+
+    def receive(self, message: Any) -> None: ...
+
+    def stopped(self) -> None:
+        self.do(self)
+
+
+async def test_an_actor_that_ends_cannot_start_children_or_work(world: World) -> None:
+    world.kernel.spawn(LastWord, lambda actor: actor.context.spawn(Recorder, []))
+    world.kernel.spawn(LastWord, lambda actor: actor.context.start(actor.context.sleep, lambda outcome: outcome))
+    await world.close(grace_s=1)
+    assert [type(poison.error) for poison in world.kernel.poison] == [MisuseError, MisuseError]
+    assert world.kernel.counts.spawned == 2
+    assert world.kernel.works == 0
+
+
+async def test_an_actor_that_kills_itself_with_its_last_word_ends_once(world: World) -> None:
+    ref = world.kernel.spawn(LastWord, lambda actor: actor.context.kill())
+    ended = world.kernel.join(ref)
+    ref.stop()
+    assert await world.answer(ended) is EndReason.KILLED
+    assert world.kernel.counts.stopped == 1
+
+
+async def test_a_child_that_kills_its_parent_with_its_last_word_ends_both_once(world: World) -> None:
+    class Mother(Actor[Any]):
+        __slots__ = ()
+
+        def started(self) -> None:
+            for _ in range(3):
+                self.context.spawn(LastWord, lambda _: mother.kill())
+
+        def receive(self, message: Any) -> None: ...
+
+    mother = world.kernel.spawn(Mother)
+    await world.settle()
+    mother.stop()
+    await world.settle()
+    assert world.kernel.counts.stopped == world.kernel.counts.spawned == 4
+    mother.tell("nobody there")
+    assert world.kernel.counts.dead_letters == 1
+
+
+async def test_an_actor_told_to_stop_ends_although_it_crashes_too_often_on_the_way(world: World) -> None:
+    ref = world.kernel.spawn(Recorder, [])
+    for number in range(4):
+        ref.signal(ValueError(number))
+    ref.stop()
+    assert await world.answer(world.kernel.join(ref)) is EndReason.FAILED
+
+
+async def test_a_parent_ends_although_a_child_crashes_on_the_way(world: World) -> None:
+    seen: list[Any] = []
+    log: list[str] = []
+    parent = await family(world, log)
+    watcher = world.kernel.spawn(Watcher, (seen, parent))
+    child = world.kernel.spawn(Recorder, [])
+    for number in range(4):
+        child.signal(ValueError(number))
+    report = await world.close(grace_s=0)
+    assert report.killed == 0
+    assert not watcher.alive
+    assert log == ["third", "second", "first", "parent"]
+
+
+async def test_joins_that_were_given_up_are_forgotten(world: World) -> None:
+    ref = world.kernel.spawn(Recorder, [])
+    for _ in range(10):
+        world.kernel.join(ref).cancel()
+    await world.settle()
+    kept = world.kernel.join(ref)
+    ref.stop()
+    assert await world.answer(kept) is EndReason.STOPPED
+
+
+async def test_stopping_a_busy_actor_again_and_again_fills_nothing(world: World) -> None:
+    ref = world.kernel.spawn(Recorder, [])
+    ref.tell("busy")
+    for _ in range(100):
+        ref.stop()
+        ref.stop(drain=True)
+    assert ref.depth <= 3

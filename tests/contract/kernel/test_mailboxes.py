@@ -154,3 +154,20 @@ async def test_stop_with_drain_handles_what_waits_first(world: World) -> None:
     await world.settle()
     assert seen == ["a"]
     assert [letter.message for letter in world.kernel.dead_letters] == ["b"]
+
+
+async def test_mailbox_of_one_takes_one_before_the_actor_has_started(world: World) -> None:
+    class Starting(Recorder):
+        __slots__ = ()
+        mailbox_capacity = 1
+
+        def started(self) -> None:
+            self.seen.append("started")
+
+    seen: list[str] = []
+    ref = world.kernel.spawn(Starting, seen)
+    ref.tell("first")
+    with pytest.raises(MailboxFull):
+        ref.tell("second")
+    await world.settle()
+    assert seen == ["started", "first"]
