@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.runtime.cli import lifecycle
+from understudy.runtime.cli import definition, lifecycle
 
 application = typer.Typer(name="understudy", no_args_is_help=True, add_completion=False)
 
@@ -30,4 +30,7 @@ def understudy(
     """A durable task orchestrator that lives inside one asyncio process."""
 
 
+application.command("validate")(definition.validate)
+application.command("graph")(definition.graph)
+application.command("schema")(definition.schema)
 application.command("lifecycle")(lifecycle.show)

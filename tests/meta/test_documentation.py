@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.meta.house import ROOT
+from understudy.runtime.definition import load
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -44,3 +45,8 @@ def test_the_readme_shows_code() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert broken == []
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.name)
+def test_example_is_a_sound_definition(example: Path) -> None:
+    load(example)

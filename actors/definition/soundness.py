@@ -1,0 +1,192 @@
+"""Whether a definition makes sense as a whole: what it refers to exists, and its graph can be run.
+
+Every problem is collected. Nothing here recurses: a chain of 100,000 tasks is checked like any other graph.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from understudy.actors.definition.bindings import Reference, placeholders, references
+from understudy.actors.definition.cycles import find_cycles
+from understudy.actors.definition.limits import RESERVED_IDS, TASKS_MAX
+from understudy.actors.definition.policies import Check, ErrorRules, RetryPolicy
+from understudy.actors.definition.problems import Problem, did_you_mean
+from understudy.actors.definition.workstream import Task, Tool, Workstream
+
+_FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")
+
+
+def find_problems(definition: Workstream) -> list[Problem]:
+    """Every problem of a definition, in the order of its parts."""
+    if len(definition.tasks) > TASKS_MAX:
+        return [Problem("$.tasks", f"{len(definition.tasks)} tasks are too many: at most {TASKS_MAX}")]
+    scope = _Scope(definition)
+    problems = [problem for name, tool in definition.tools.items() for problem in _of_tool(f"$.tools.{name}", tool)]
+    for index, task in enumerate(definition.tasks):
+        problems += scope.of_task(f"$.tasks[{index}]", task)
+    problems += _of_checks("$.checks", definition.checks)
+    problems += _of_retry("$.retry", definition.retry)
+    problems += _of_cycles(definition)
+    return problems
+
+
+def dependencies(definition: Workstream) -> dict[str, list[str]]:
+    """What each task waits for, by id: what `after` names, and the tasks whose outputs it takes."""
+    known = {task.id for task in definition.tasks}
+    found: dict[str, list[str]] = {}
+    for task in definition.tasks:
+        waits_for = dict.fromkeys(task.after)
+        for _, reference in _references(task):
+            if reference.parts and reference.parts[0] not in RESERVED_IDS:
+                waits_for[reference.parts[0]] = None
+        found.setdefault(task.id, []).extend(each for each in waits_for if each in known)
+    return found
+
+
+class _Scope:
+    """What a task of one definition can refer to."""
+
+    def __init__(self, definition: Workstream) -> None:
+        self.tools = definition.tools
+        self.params = definition.params
+        self.secrets = set(definition.secrets)
+        self.ids: dict[str, None] = dict.fromkeys(task.id for task in definition.tasks)
+        self.offered = {each for worker in definition.workers for each in worker.capabilities}
+        self.has_workers = bool(definition.workers)
+        self.seen: set[str] = set()
+
+    def of_task(self, path: str, task: Task) -> Iterator[Problem]:
+        if task.id in self.seen:
+            yield Problem(f"{path}.id", f"there is another task {task.id!r}", "give each task an id of its own")
+        self.seen.add(task.id)
+        if task.id in RESERVED_IDS:
+            yield Problem(f"{path}.id", f"{task.id!r} has a meaning of its own in ${{...}}", "choose another id")
+        if len(task.kinds) != 1:
+            given = " and ".join(task.kinds) or "none"
+            yield Problem(path, f"a task has exactly one of tool, call and argv; this one has {given}")
+        if task.call is not None:
+            yield from _of_function(f"{path}.call", task.call)
+        if task.tool is not None and task.tool not in self.tools:
+            suggestion = did_you_mean(task.tool, self.tools)
+            yield Problem(f"{path}.tool", f"there is no tool {task.tool!r}", suggestion)
+        yield from self._of_order(path, task)
+        yield from self._of_references(path, task)
+        yield from self._of_placeholders(path, task)
+        yield from self._of_capabilities(path, task)
+        if task.checks:
+            yield from _of_checks(f"{path}.checks", task.checks)
+        if task.retry is not None:
+            yield from _of_retry(f"{path}.retry", task.retry)
+
+    def _of_order(self, path: str, task: Task) -> Iterator[Problem]:
+        for index, before in enumerate(task.after):
+            if before not in self.ids:
+                suggestion = did_you_mean(before, self.ids)
+                yield Problem(f"{path}.after[{index}]", f"there is no task {before!r}", suggestion)
+
+    def _of_references(self, path: str, task: Task) -> Iterator[Problem]:
+        for where, reference in _references(task):
+            fault = self._fault_of(reference, has_item=task.each is not None)
+            if fault is not None:
+                yield Problem(f"{path}{where}", f"${{{reference.text}}} is not bound: {fault[0]}", fault[1])
+
+    def _fault_of(self, reference: Reference, has_item: bool) -> tuple[str, str | None] | None:
+        match reference.parts:
+            case None:
+                return "it cannot be read", "write ${params.name}, ${task.output.field} or ${item}"
+            case ("params", name, *_):
+                return None if name in self.params else (f"there is no param {name!r}", did_you_mean(name, self.params))
+            case ("secrets", name):
+                known = self.secrets
+                return None if name in known else (f"{name!r} is not in secrets", did_you_mean(name, known))
+            case ("item", *_):
+                return None if has_item else ("there is an item only where `each` is given", None)
+            case (task, "output", *_):
+                return None if task in self.ids else (f"there is no task {task!r}", did_you_mean(task, self.ids))
+            case (name, *_):
+                what = f"{name!r} is neither params, secrets, item nor the output of a task"
+                return what, f"write ${{{name}.output}}" if name in self.ids else did_you_mean(name, RESERVED_IDS)
+            case _:
+                return "it is empty", None
+
+    def _of_placeholders(self, path: str, task: Task) -> Iterator[Problem]:
+        tool = self.tools.get(task.tool or "")
+        texts = _texts_of(tool) if tool is not None else task.argv or ()
+        for name in placeholders(texts):
+            if name not in task.inputs:
+                suggestion = did_you_mean(name, task.inputs) or f"add {name} under `with`"
+                yield Problem(f"{path}.with", f"{{{name}}} is not bound: the input is missing", suggestion)
+
+    def _of_capabilities(self, path: str, task: Task) -> Iterator[Problem]:
+        if not self.has_workers:
+            return
+        tool = self.tools.get(task.tool or "")
+        for capability in (*task.capabilities, *(tool.capabilities if tool else ())):
+            if capability not in self.offered:
+                suggestion = did_you_mean(capability, self.offered)
+                yield Problem(f"{path}.capabilities", f"no worker offers {capability!r}", suggestion)
+
+
+def _references(task: Task) -> Iterator[tuple[str, Reference]]:
+    if task.inputs:
+        yield from references(task.inputs, ".with")
+    if task.condition is not True:
+        yield from references(task.condition, ".if")
+    if task.each is not None:
+        yield from references(task.each, ".each")
+
+
+def _texts_of(tool: Tool) -> tuple[str, ...]:
+    """The texts of a tool in which `{name}` stands for an input."""
+    http = tool.http
+    request = (http.url, *http.headers.values(), http.body or "") if http else ()
+    return (*(tool.argv or ()), *tool.env.values(), tool.cwd or "", tool.stdin or "", *request)
+
+
+def _of_tool(path: str, tool: Tool) -> Iterator[Problem]:
+    if len(tool.kinds) != 1:
+        given = " and ".join(tool.kinds) or "none"
+        yield Problem(path, f"a tool has exactly one of argv, call and http; this one has {given}")
+    if tool.call is not None:
+        yield from _of_function(f"{path}.call", tool.call)
+    yield from _of_retry(f"{path}.retry", tool.retry)
+
+
+def _of_function(path: str, name: str) -> Iterator[Problem]:
+    if not _FUNCTION.match(name):
+        yield Problem(path, f"{name!r} is not the name of a function", "write package.module:function")
+
+
+def _of_checks(path: str, checks: Iterable[Check]) -> Iterator[Problem]:
+    for index, check in enumerate(checks):
+        if len(check.kinds) != 1:
+            given = " and ".join(check.kinds) or "none"
+            yield Problem(f"{path}[{index}]", f"a check has exactly one kind; this one has {given}")
+        if check.call is not None:
+            yield from _of_function(f"{path}[{index}].call", check.call)
+        if check.output_matches is not None:
+            yield from _of_pattern(f"{path}[{index}].output_matches", check.output_matches)
+
+
+def _of_retry(path: str, retry: RetryPolicy) -> Iterator[Problem]:
+    if retry.base_delay > retry.max_delay:
+        yield Problem(f"{path}.base_delay", f"{retry.base_delay} s is more than max_delay, {retry.max_delay} s")
+    for name, rules in (("transient", retry.transient), ("permanent", retry.permanent)):
+        if rules != ErrorRules():
+            for index, pattern in enumerate(rules.patterns):
+                yield from _of_pattern(f"{path}.{name}.patterns[{index}]", pattern)
+
+
+def _of_pattern(path: str, pattern: str) -> Iterator[Problem]:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        yield Problem(path, f"{pattern!r} is not a regular expression: {error}")
+
+
+def _of_cycles(definition: Workstream) -> Iterator[Problem]:
+    cycles = find_cycles(dependencies(definition))
+    if cycles:
+        places = {task.id: index for index, task in enumerate(definition.tasks)}
+        for cycle in cycles:
+            yield Problem(f"$.tasks[{places[cycle[0]]}].after", f"tasks wait for each other: {' -> '.join(cycle)}")

@@ -1,0 +1,122 @@
+"""What a user may ask for: a workstream, its tasks, and the tools that the tasks use.
+
+The same words serve files, the Python builder, the HTTP API and the database. Whether a definition makes
+sense as a whole is checked apart, in `soundness`.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from understudy.actors.definition.limits import Argv, ExitCode, Id, Priority, ReservedWorkers, Seconds
+from understudy.actors.definition.policies import BreakerPolicy, Check, RetryPolicy, WorkerDefinition
+
+
+class When(StrEnum):
+    """How the tasks before it must have ended for a task to run."""
+
+    ALL_SUCCEEDED = "all_succeeded"
+    NONE_FAILED = "none_failed"
+    ANY_SUCCEEDED = "any_succeeded"
+    ALL_DONE = "all_done"
+
+
+class OnFailure(StrEnum):
+    """What becomes of a workstream in which a task has failed for good."""
+
+    FAIL = "fail"
+    BLOCK = "block"
+    RETRY = "retry"
+
+
+class WorkspaceKind(StrEnum):
+    """Where the tasks of a workstream work."""
+
+    NONE = "none"
+    DIRECTORY = "directory"
+    WORKTREE = "worktree"
+
+
+class HttpRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A call of an HTTP API. `{name}` in its texts comes from the task's `with`."""
+
+    url: str
+    method: Annotated[str, Meta(pattern="^[A-Z]+$")] = "GET"
+    headers: dict[str, str] = {}
+    json: Any = None
+    body: str | None = None
+
+
+class Tool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A profile that tasks refer to by name: a program, a Python function, or an HTTP API. Exactly one of them."""
+
+    argv: Annotated[Argv | None, Meta(description="A program and its arguments.")] = None
+    call: Annotated[str | None, Meta(description="A Python function, module:function.")] = None
+    http: HttpRequest | None = None
+    shell: Annotated[bool, Meta(description="Run argv through a shell. Never on by itself.")] = False
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    stdin: str | None = None
+    timeout: Seconds = 300.0
+    expected_exit_codes: tuple[ExitCode, ...] = (0,)
+    capabilities: Annotated[tuple[str, ...], Meta(description="What a worker must offer.")] = ()
+    retry: RetryPolicy = RetryPolicy()
+    breaker: BreakerPolicy = BreakerPolicy()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(kind for kind in ("argv", "call", "http") if getattr(self, kind) is not None)
+
+
+class Task(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One piece of work. It names a tool, or has a function or a program of its own."""
+
+    id: Id
+    tool: Annotated[str | None, Meta(description="The name of a tool of this workstream.")] = None
+    call: Annotated[str | None, Meta(description="A Python function, module:function.")] = None
+    argv: Annotated[Argv | None, Meta(description="A program and its arguments.")] = None
+    inputs: dict[str, Any] = field(default_factory=dict[str, Any], name="with")
+    after: Annotated[tuple[str, ...], Meta(description="Tasks that must end first.")] = ()
+    when: When = When.ALL_SUCCEEDED
+    condition: Annotated[Any, Meta(description="Skipped when this is false.")] = field(default=True, name="if")
+    each: Annotated[Any, Meta(description="A list, or ${...} that gives one: runs once for each ${item}.")] = None
+    optional: Annotated[bool, Meta(description="Its failure does not fail the workstream.")] = False
+    capabilities: Annotated[tuple[str, ...], Meta(description="What a worker must offer.")] = ()
+    priority: Priority = 0
+    timeout: Annotated[Seconds | None, Meta(description="Instead of the tool's.")] = None
+    expected_exit_codes: Annotated[tuple[ExitCode, ...] | None, Meta(description="Instead of the tool's.")] = None
+    retry: Annotated[RetryPolicy | None, Meta(description="Instead of the tool's.")] = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(kind for kind in ("tool", "call", "argv") if getattr(self, kind) is not None)
+
+
+class Workspace(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where the work is done."""
+
+    kind: WorkspaceKind = WorkspaceKind.NONE
+    path: Annotated[str | None, Meta(description="The directory, or the repository of the worktree.")] = None
+    branch: Annotated[str | None, Meta(description="The branch that a worktree is merged into.")] = None
+
+
+class Workstream(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A graph of tasks."""
+
+    tasks: tuple[Task, ...]
+    id: Annotated[Id | None, Meta(description="Given by the runtime when left out.")] = None
+    name: str | None = None
+    params: Annotated[dict[str, Any], Meta(description="Values for ${params.name}.")] = {}
+    secrets: Annotated[tuple[str, ...], Meta(description="Variables of the environment that are never shown.")] = ()
+    tools: dict[Id, Tool] = {}
+    on_failure: OnFailure = OnFailure.FAIL
+    retry: Annotated[RetryPolicy, Meta(description="For on_failure: retry.")] = RetryPolicy(max_attempts=3)
+    checks: Annotated[tuple[Check, ...], Meta(description="Run when all tasks have ended.")] = ()
+    deadline: Annotated[Seconds | None, Meta(description="Seconds from its start; cancelled then.")] = None
+    reserved_workers: ReservedWorkers = 1
+    priority: Priority = 0
+    workers: Annotated[tuple[WorkerDefinition, ...], Meta(description="Started for this file by `run`.")] = ()
+    workspace: Workspace = Workspace()
+    correlation_id: str | None = None

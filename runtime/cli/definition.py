@@ -1,0 +1,85 @@
+"""`understudy validate`, `schema` and `graph`: what is known of a definition before it runs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from understudy.actors.definition import DefinitionError, Problem, Workstream
+from understudy.runtime.cli.output import fail
+from understudy.runtime.definition import drawing, load
+
+BAD_DEFINITION = 5  # the exit code for a definition that cannot be used
+
+
+class GraphFormat(StrEnum):
+    TEXT = "text"
+    MERMAID = "mermaid"
+    DOT = "dot"
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Definitions in YAML, TOML or JSON.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One list of problems, for programs.")] = False,
+) -> None:
+    """Check definitions and say everything that is wrong with them.
+
+    Exits with 0 when all are sound, with 5 when one is not.
+    """
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            definition = load(file)
+        except DefinitionError as error:
+            problems += error.problems
+        else:
+            if not as_json:
+                typer.echo(f"{file}: sound, {len(definition.tasks)} tasks")
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(problems)).decode())
+    else:
+        for problem in problems:
+            typer.echo(_explained(problem), err=True)
+    if problems:
+        if not as_json:
+            typer.echo(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
+        raise typer.Exit(BAD_DEFINITION)
+
+
+def schema() -> None:
+    """Print the JSON Schema of definitions, for editors that complete and check them.
+
+    In YAML: put `# yaml-language-server: $schema=understudy.schema.json` into the first line.
+    """
+    typer.echo(msgspec.json.format(msgspec.json.encode(json_schema())).decode())
+
+
+def json_schema() -> dict[str, Any]:
+    found = msgspec.json.schema(Workstream)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "understudy workstream", **found}
+
+
+def graph(
+    file: Annotated[Path, typer.Argument(help="A definition in YAML, TOML or JSON.")],
+    form: Annotated[GraphFormat, typer.Option("--format", help="How to draw it.")] = GraphFormat.TEXT,
+) -> None:
+    """Draw the graph of a definition. In text, what stands on one level can run at once."""
+    try:
+        definition = load(file)
+    except DefinitionError as error:
+        fail("\n".join(_explained(problem) for problem in error.problems), BAD_DEFINITION)
+    draw = {GraphFormat.TEXT: drawing.text, GraphFormat.MERMAID: drawing.mermaid, GraphFormat.DOT: drawing.dot}
+    typer.echo(draw[form](definition), nl=False)
+
+
+def _explained(problem: Problem) -> str:
+    """A problem as a compiler shows it: place, message, the line with a caret, and the remedy."""
+    lines = [str(msgspec.structs.replace(problem, suggestion=None))]
+    if problem.file and problem.line and problem.column:
+        source = Path(problem.file).read_text(encoding="utf-8").splitlines()[problem.line - 1]
+        lines += [f"    {source}", f"    {' ' * (problem.column - 1)}^"]
+    if problem.suggestion:
+        lines.append(f"    {problem.suggestion}")
+    return "\n".join(lines)
