@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks import figures, kernel
+from benchmarks import figures, kernel, store
 
-PARTS: dict[str, Callable[[Console], list[figures.Figure]]] = {"kernel": kernel.measure}
+PARTS: dict[str, Callable[[Console], list[figures.Figure]]] = {"kernel": kernel.measure, "store": store.measure}
 
 
 def main(names: list[str]) -> int:

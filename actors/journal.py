@@ -1,0 +1,182 @@
+"""Commit before effect: what happened is gathered, committed in batches back to back, and only then released.
+
+Actors write into the `Book` in their own turns. The `Journal` commits what has gathered while the last batch was
+landing, and then calls back those who waited for it. A batch that does not land is tried again as it is, with intake
+closed, until it does: the actors are ahead of the store, and nothing they did may be seen before it is durable.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from understudy.actors.kernel import Actor, Cancelled, Failed, Outcome, Succeeded
+from understudy.actors.lifecycle import MACHINES, START, Entity, InvalidTransition
+from understudy.actors.ports.store import Batch, Store, StoreUnavailable
+from understudy.actors.records import Attempt, Record, StoredAnswer, Transition
+
+RETRY_S: Final = 0.25  # between two tries at a batch that did not land
+PENDING_MAX: Final = 50_000  # moves that may gather behind a slow disk before intake closes
+
+Callback = Callable[[], None]
+
+
+class Book:
+    """What has happened and is not committed yet. It outlives a crash of the journal that empties it."""
+
+    def __init__(self, last_sequence: int, wall_us: Callable[[], int]) -> None:
+        self.sequence = last_sequence
+        self.refused = 0  # illegal moves that were asked for
+        self.trouble: StoreUnavailable | None = None
+        self.landing: tuple[Batch, list[Callback]] | None = None
+        self.notify: Callback | None = None
+        self._wall_us = wall_us
+        self._batch = Batch()
+        self._callbacks: list[Callback] = []
+
+    @property
+    def closed_because(self) -> str | None:
+        """Why no new work may be taken in, while that is so."""
+        if self.trouble is not None:
+            return str(self.trouble)
+        if len(self._batch.transitions) >= PENDING_MAX:
+            return f"the disk is slow: {len(self._batch.transitions)} moves wait to be stored"
+        return None
+
+    def move(
+        self,
+        entity: Entity,
+        before: Record | None,
+        after: Record,
+        trigger: str,
+        *,
+        reason: str | None = None,
+        who: str | None = None,
+        worker_id: str | None = None,
+        attempt: int | None = None,
+        correlation_id: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Transition:
+        """Write down a move and the record as it is now. An illegal one raises, and changes nothing."""
+        source = START if before is None or before.generation != after.generation else before.state._value_
+        try:
+            legal = MACHINES[entity].check(after.id, source, trigger, after.state)
+        except InvalidTransition:
+            self.refused += 1
+            raise
+        self.sequence += 1
+        transition = Transition(
+            self.sequence,
+            entity,
+            after.id,
+            after.generation,
+            source,
+            after.state._value_,
+            str(trigger),
+            self._wall_us(),
+            legal.severity,
+            after.id if entity is Entity.WORKSTREAM else getattr(after, "workstream_id", None),
+            reason,
+            who,
+            worker_id,
+            attempt,
+            correlation_id,
+            metadata,
+        )
+        self._batch.transitions.append(transition)
+        self.put(entity, after)
+        return transition
+
+    def put(self, entity: Entity, record: Record) -> None:
+        """Write down how a record is now, where its state has not changed."""
+        self._batch.snapshots[entity, record.id] = record
+        self._wake()
+
+    def add_attempt(self, attempt: Attempt) -> None:
+        self._batch.attempts.append(attempt)
+        self._wake()
+
+    def add_answer(self, answer: StoredAnswer) -> None:
+        self._batch.answers.append(answer)
+        self._wake()
+
+    def then(self, callback: Callback) -> None:
+        """Call back when everything that has been written down so far is durable."""
+        self._callbacks.append(callback)
+        self._wake()
+
+    def take(self) -> tuple[Batch, list[Callback]] | None:
+        """What is to land next: the batch that did not land, or what has gathered since."""
+        if self.landing is None and (self._batch or self._callbacks):
+            self.landing = self._batch, self._callbacks
+            self._batch, self._callbacks = Batch(), []
+        return self.landing
+
+    def landed(self) -> list[Callback]:
+        """The batch is durable. Answers who is to be called back."""
+        callbacks = self.landing[1] if self.landing else []
+        self.landing = self.trouble = None
+        return callbacks
+
+    def _wake(self) -> None:
+        if self.notify is not None:
+            self.notify()
+
+
+class _Flush(msgspec.Struct, frozen=True):
+    """Something waits to be committed."""
+
+
+class Journal(Actor["_Flush | Outcome[None]"]):
+    """Commits what the book holds, one batch at a time."""
+
+    __slots__ = ("_asleep", "_book", "_store")
+
+    def __init__(self, parts: tuple[Book, Store]) -> None:
+        self._book, self._store = parts
+        self._asleep = True
+
+    def started(self) -> None:
+        self._book.notify = self._wake
+        self._flush()
+
+    def receive(self, message: "_Flush | Outcome[None]") -> None:
+        match message:
+            case Succeeded():
+                waiting = self._book.landed()
+                self._flush()
+                _call_all(waiting)
+            case Failed(StoreUnavailable() as trouble):
+                self._book.trouble = trouble
+                self.context.after(RETRY_S, _Flush())
+            case Failed(error):
+                raise error  # a fault of ours: supervision restarts the journal, which tries the batch again
+            case Cancelled() | _Flush():
+                self._flush()
+
+    def stopped(self) -> None:
+        self._book.notify = None
+
+    def _wake(self) -> None:
+        if self._asleep:
+            self._asleep = False
+            self.context.tell(_Flush())
+
+    def _flush(self) -> None:
+        taken = self._book.take()
+        self._asleep = taken is None
+        if taken is not None:
+            batch, _ = taken
+            self.context.start(lambda: self._store.commit(batch), lambda outcome: outcome)
+
+
+def _call_all(callbacks: list[Callback]) -> None:
+    """One that raises does not keep the others from hearing: it is raised when all have been called."""
+    errors: list[BaseException] = []
+    for callback in callbacks:
+        try:
+            callback()
+        except BaseException as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]

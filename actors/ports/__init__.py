@@ -1,0 +1,1 @@
+"""What adapters implement, each contract documented once."""

@@ -1,0 +1,5 @@
+"""The store in a SQLite file: WAL, one writer, whole transactions on the connection's own thread."""
+
+from understudy.adapters.stores.sqlite.store import Durability, SqliteStore
+
+__all__ = ["Durability", "SqliteStore"]

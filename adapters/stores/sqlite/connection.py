@@ -1,0 +1,53 @@
+"""A SQLite connection on aiosqlite's thread, where a whole transaction is one call that is never cut in half.
+
+aiosqlite has no public way to run one function on its thread; its `_execute` is used here and nowhere else. A
+cancelled caller waits for the call to end before it is cancelled, so that it knows what became of it.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import aiosqlite
+
+T = TypeVar("T")
+
+
+class Connection:
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self._path = path
+        self._read_only = read_only
+        self._connection: aiosqlite.Connection | None = None
+
+    async def open(self, *pragmas: str) -> None:
+        mode = "ro" if self._read_only else "rwc"
+        where = f"{self._path.absolute().as_uri()}?mode={mode}"
+        self._connection = await aiosqlite.connect(where, uri=True, isolation_level=None, cached_statements=256)
+
+        def prepare(connection: sqlite3.Connection) -> None:
+            for pragma in pragmas:
+                connection.execute(f"PRAGMA {pragma}")
+
+        await self.run(prepare)
+
+    async def close(self) -> None:
+        """Close and join the thread: one that is left open keeps the process from exiting."""
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            await connection.close()
+
+    async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Call a function with the connection, on its thread."""
+        connection = cast("Any", self._connection)
+        task = asyncio.ensure_future(connection._execute(function, connection._conn))
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+        return cast("T", task.result())

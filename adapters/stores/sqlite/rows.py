@@ -1,0 +1,119 @@
+"""Records as rows and back. A row carries the CRC-32 of what it says, and reading it checks that."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+
+from understudy.actors.lifecycle import Entity
+from understudy.actors.ports.store import DamagedRow
+from understudy.actors.records import (
+    RECORD_TYPES,
+    Attempt,
+    BreakerRecord,
+    Record,
+    StoredAnswer,
+    TaskRecord,
+    Transition,
+    WorkerRecord,
+    WorkstreamRecord,
+)
+
+Row = Sequence[Any]
+
+TABLES: Final = {
+    Entity.WORKSTREAM: "workstreams",
+    Entity.TASK: "tasks",
+    Entity.WORKER: "workers",
+    Entity.BREAKER: "breakers",
+}
+_encode: Final = msgspec.json.Encoder().encode
+_DECODERS: Final[dict[Entity, msgspec.json.Decoder[Record]]] = {
+    entity: msgspec.json.Decoder(kind) for entity, kind in RECORD_TYPES.items()
+}
+_TRANSITION_FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(Transition))
+_ATTEMPT_FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(Attempt))
+
+
+def transition_row(each: Transition) -> Row:
+    metadata = None if each.metadata is None else _encode(each.metadata).decode()
+    said = (
+        each.sequence, each.entity._value_, each.record_id, each.generation, each.from_state, each.to_state,
+        each.trigger, each.at, each.severity._value_, each.workstream_id, each.reason, each.who, each.worker_id,
+        each.attempt, each.correlation_id, metadata,
+    )  # fmt: skip
+    return (*said, _checksum(said))
+
+
+def read_transition(row: Row) -> Transition:
+    *said, checksum = row
+    if _checksum(tuple(said)) != checksum:
+        raise DamagedRow("state_transitions", row[0], "its checksum is wrong")
+    fields = dict(zip(_TRANSITION_FIELDS, said, strict=True))
+    try:
+        fields["metadata"] = None if fields["metadata"] is None else msgspec.json.decode(fields["metadata"])
+        return msgspec.convert(fields, Transition)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise DamagedRow("state_transitions", row[0], str(error)) from None
+
+
+def attempt_row(each: Attempt) -> Row:
+    said = tuple(getattr(each, name) for name in _ATTEMPT_FIELDS)
+    return (*said, _checksum(said))
+
+
+def read_attempt(row: Row) -> Attempt:
+    *said, checksum = row
+    fields = dict(zip(_ATTEMPT_FIELDS, said, strict=True))
+    fields["success"] = bool(fields["success"])
+    if _checksum(tuple(fields.values())) != checksum:
+        raise DamagedRow("attempts", "/".join(str(part) for part in row[:3]), "its checksum is wrong")
+    return msgspec.convert(fields, Attempt)
+
+
+def answer_row(each: StoredAnswer) -> Row:
+    answer = _encode(each.answer).decode()
+    return (each.request_id, each.operation, each.body_digest, answer, each.created_at, each.expires_at)
+
+
+def read_answer(row: Row) -> StoredAnswer:
+    request_id, operation, body_digest, answer, created_at, expires_at = row
+    return StoredAnswer(request_id, operation, body_digest, msgspec.json.decode(answer), created_at, expires_at)
+
+
+def snapshot_row(record: Record) -> Row:
+    snapshot = _encode(record)
+    tail = (record.created_at, record.updated_at, snapshot.decode(), crc32(snapshot))
+    head = (record.state._value_, record.previous_state, record.generation)
+    match record:
+        case WorkstreamRecord():
+            return (record.id, *head, record.parent_id, *tail)
+        case TaskRecord():
+            return (record.id, record.workstream_id, *head, record.retry_count, *tail)
+        case WorkerRecord():
+            return (record.id, *head, record.has_run, *tail)
+        case BreakerRecord():
+            return (record.id, *head, *tail)
+
+
+def read_snapshot(entity: Entity, row: Row) -> Record:
+    """A record from its (id, state, generation, snapshot, checksum)."""
+    record_id, state, generation, snapshot, checksum = row
+    table = TABLES[entity]
+    if not isinstance(snapshot, str) or crc32(snapshot.encode()) != checksum:
+        raise DamagedRow(table, record_id, "its checksum is wrong")
+    try:
+        record = _DECODERS[entity].decode(snapshot)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise DamagedRow(table, record_id, str(error)) from None
+    if (record.id, record.state, record.generation) != (record_id, state, generation):
+        raise DamagedRow(table, record_id, "its columns do not say what its snapshot says")
+    return record
+
+
+def _checksum(said: Row) -> int:
+    return crc32(_encode(said))
+
+
+STATEMENT_OF: Final[dict[Entity, str]] = {entity: f"put_{entity.value}" for entity in Entity}

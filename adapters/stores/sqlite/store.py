@@ -1,0 +1,228 @@
+"""The store on SQLite: commits through one write connection, reads through another."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+
+from understudy.actors.lifecycle import Entity
+from understudy.actors.ports.store import AttemptQuery, Batch, StoreRefused, StoreUnavailable
+from understudy.actors.records import Attempt, Record, StoredAnswer, Transition
+from understudy.adapters.stores.sqlite import rows
+from understudy.adapters.stores.sqlite.connection import Connection
+from understudy.adapters.stores.sqlite.ownership import Ownership, refuse_stranger
+from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS, migrations
+
+BUSY_MS: Final = 5_000  # another process may hold the file for a moment: a backup, a reader with a tool
+WAL_BYTES_MAX: Final = 64 * 2**20
+PAGE: Final = 1_000  # rows in one read, so that no reader is open for long
+
+
+class Durability(StrEnum):
+    """What survives a loss of power: everything, or all but the last moments."""
+
+    FULL = "full"
+    NORMAL = "normal"
+
+
+class SqliteStore:
+    """Open it with `async with`. A second writer is refused, and told who is the first."""
+
+    def __init__(self, path: str | Path, *, durability: Durability = Durability.FULL, busy_ms: int = BUSY_MS) -> None:
+        self.path = Path(path)
+        self._durability = durability
+        self._busy_ms = busy_ms
+        self._ownership = Ownership(self.path)
+        self._writer = Connection(self.path, read_only=False)
+        self._reader = Connection(self.path, read_only=True)
+
+    async def __aenter__(self) -> Self:
+        if not self.path.parent.is_dir():
+            raise StoreRefused(f"{self.path.parent} is not a directory: make it first")
+        refuse_stranger(self.path)
+        self._ownership.take()
+        try:
+            await self._open()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._reader.close()
+        await self._writer.close()
+        self._ownership.release()
+
+    async def commit(self, batch: Batch) -> None:
+        self._ownership.check()
+        writes = _writes_of(batch)
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for statement, values in writes:
+                    connection.executemany(statement, values)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+        try:
+            await self._writer.run(write)
+        except sqlite3.OperationalError as error:
+            raise _unavailable(self.path, error) from error
+
+    async def last_sequence(self) -> int:
+        [(newest,)] = await self._read("last_sequence")
+        return newest or 0
+
+    async def load(self, entity: Entity, record_id: str) -> Record | None:
+        found = await self._select(f"{STATEMENTS[f'select_{entity.value}']} WHERE id = ?", (record_id,))
+        return rows.read_snapshot(entity, found[0]) if found else None
+
+    async def page(
+        self,
+        entity: Entity,
+        *,
+        states: Sequence[str] | None = None,
+        workstream_id: str | None = None,
+        after: str = "",
+        limit: int = 100,
+    ) -> list[Record]:
+        conditions, values = ["id > ?"], [after]
+        if states is not None:
+            conditions.append(f"state IN ({', '.join('?' * len(states))})")
+            values += states
+        if workstream_id is not None:
+            conditions.append("workstream_id = ?")
+            values.append(workstream_id)
+        statement = f"{STATEMENTS[f'select_{entity.value}']} WHERE {' AND '.join(conditions)} ORDER BY id LIMIT ?"
+        found = await self._select(statement, (*values, limit))
+        return [rows.read_snapshot(entity, row) for row in found]
+
+    async def history(self, entity: Entity, record_id: str, *, after: int = 0, limit: int = 1_000) -> list[Transition]:
+        found = await self._read("history", record_id, entity.value, after, limit)
+        return [rows.read_transition(row) for row in found]
+
+    async def trail(self, *, after: int = 0, limit: int = 1_000) -> list[Transition]:
+        return [rows.read_transition(row) for row in await self._read("trail", after, limit)]
+
+    async def follow(self, *, after: int = 0) -> AsyncIterator[Transition]:
+        while found := await self.trail(after=after, limit=PAGE):
+            for each in found:
+                yield each
+            after = found[-1].sequence
+
+    async def attempts(self, query: AttemptQuery) -> list[Attempt]:
+        statement, values = attempts_statement(query)
+        return [rows.read_attempt(row) for row in await self._select(statement, values)]
+
+    async def answer_to(self, request_id: str, now: int) -> StoredAnswer | None:
+        found = await self._read("answer_to", request_id, now)
+        return rows.read_answer(found[0]) if found else None
+
+    async def forget_answers(self, now: int) -> int:
+        return await self._change("forget_answers", values=(now,))
+
+    async def remove_workstream(self, workstream_id: str) -> None:
+        await self._change(*_REMOVALS, values=(workstream_id,))
+
+    async def _open(self) -> None:
+        try:
+            await self._writer.open(
+                f"busy_timeout = {self._busy_ms}",
+                "journal_mode = WAL",
+                f"synchronous = {self._durability.value}",
+                f"journal_size_limit = {WAL_BYTES_MAX}",
+                "foreign_keys = ON",
+                "trusted_schema = OFF",
+            )
+            await self._writer.run(_migrate)
+            await self._reader.open(f"busy_timeout = {self._busy_ms}", "query_only = ON", "trusted_schema = OFF")
+        except sqlite3.DatabaseError as error:
+            raise StoreRefused(f"{self.path} cannot be opened: {error}; is it a database of understudy?") from error
+        self.path.chmod(0o600)
+
+    async def _read(self, name: str, *values: Any) -> list[Any]:
+        return await self._select(STATEMENTS[name], values)
+
+    async def _select(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        return await self._reader.run(lambda connection: connection.execute(statement, values).fetchall())
+
+    async def _change(self, *names: str, values: Sequence[Any] = ()) -> int:
+        def change(connection: sqlite3.Connection) -> int:
+            connection.execute("BEGIN IMMEDIATE")
+            changed = sum(connection.execute(STATEMENTS[name], values).rowcount for name in names)
+            connection.execute("COMMIT")
+            return changed
+
+        return await self._writer.run(change)
+
+
+def attempts_statement(query: AttemptQuery) -> tuple[str, tuple[Any, ...]]:
+    """The statement for a query of attempts, and its values. Each condition has an index."""
+    wanted: list[tuple[str, Any]] = [
+        ("task_id = ?", query.task_id),
+        ("workstream_id = ?", query.workstream_id),
+        ("worker_id = ?", query.worker_id),
+        ("correlation_id = ?", query.correlation_id),
+        ("success = ?", query.success),
+        ("started_at >= ?", query.since),
+        ("started_at < ?", query.until),
+    ]
+    given = [(condition, value) for condition, value in wanted if value is not None]
+    where = f" WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
+    statement = f"{STATEMENTS['select_attempts']}{where} ORDER BY started_at DESC, task_id DESC, attempt DESC LIMIT ?"
+    return statement, (*(value for _, value in given), query.limit)
+
+
+_REMOVALS: Final = (
+    "remove_moves_of_tasks",
+    "remove_moves_of_workstream",
+    "remove_attempts",
+    "remove_tasks",
+    "remove_workstream",
+)
+
+
+def _writes_of(batch: Batch) -> list[tuple[str, list[rows.Row]]]:
+    """What a batch writes, as statements with their rows. Made on the loop's thread: it is the cheaper one."""
+    writes: dict[str, list[rows.Row]] = {}
+    for (entity, _), record in batch.snapshots.items():
+        writes.setdefault(rows.STATEMENT_OF[entity], []).append(rows.snapshot_row(record))
+    writes["add_transition"] = [rows.transition_row(each) for each in batch.transitions]
+    writes["add_attempt"] = [rows.attempt_row(each) for each in batch.attempts]
+    writes["put_answer"] = [rows.answer_row(each) for each in batch.answers]
+    return [(STATEMENTS[name], values) for name, values in writes.items() if values]
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    [(version,)] = connection.execute("PRAGMA user_version").fetchall()
+    [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    if version == 0 and tables:
+        raise StoreRefused("the database belongs to another program; use another file")
+    if version > SCHEMA_VERSION:
+        what = f"its schema is version {version}, and this understudy knows up to {SCHEMA_VERSION}"
+        raise StoreRefused(f"the database is too new: {what}; install a newer understudy")
+    for number, script in migrations():
+        if number > version:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+
+_KINDS: Final[list[tuple[Callable[[str], bool], str]]] = [
+    (lambda text: "full" in text, "full"),
+    (lambda text: "locked" in text or "busy" in text, "locked"),
+]
+
+
+def _unavailable(path: Path, error: sqlite3.OperationalError) -> StoreUnavailable:
+    text = str(error)
+    kind = next((kind for fits, kind in _KINDS if fits(text)), "failed")
+    said = {
+        "full": f"{path}: disk full, not accepting work; free some space",
+        "locked": f"{path} is locked by another process; it is tried again",
+        "failed": f"{path} cannot be written: {text}",
+    }
+    return StoreUnavailable(said[kind], kind)
