@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.runtime.cli import definition, lifecycle
+from understudy.runtime.cli import database, definition, lifecycle
 
 application = typer.Typer(name="understudy", no_args_is_help=True, add_completion=False)
 
@@ -34,3 +34,6 @@ application.command("validate")(definition.validate)
 application.command("graph")(definition.graph)
 application.command("schema")(definition.schema)
 application.command("lifecycle")(lifecycle.show)
+application.command("check")(database.check)
+application.command("doctor")(database.doctor)
+application.command("sql")(database.sql)

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from understudy.actors.definition import DefinitionError, Problem, Workstream
-from understudy.runtime.cli.output import fail
+from understudy.runtime.cli.output import fail, print_json
 from understudy.runtime.definition import drawing, load
 
 BAD_DEFINITION = 5  # the exit code for a definition that cannot be used
@@ -38,7 +38,7 @@ def validate(
             if not as_json:
                 typer.echo(f"{file}: sound, {len(definition.tasks)} tasks")
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(problems)).decode())
+        print_json(problems)
     else:
         for problem in problems:
             typer.echo(_explained(problem), err=True)
@@ -53,7 +53,7 @@ def schema() -> None:
 
     In YAML: put `# yaml-language-server: $schema=understudy.schema.json` into the first line.
     """
-    typer.echo(msgspec.json.format(msgspec.json.encode(json_schema())).decode())
+    print_json(json_schema())
 
 
 def json_schema() -> dict[str, Any]:

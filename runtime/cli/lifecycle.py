@@ -3,12 +3,11 @@
 from enum import StrEnum
 from typing import Annotated
 
-import msgspec
 import typer
 
 from understudy.actors.lifecycle import DOCUMENTS, MACHINES, Document, Entity, picture
 from understudy.actors.lifecycle.picture import Lifecycle
-from understudy.runtime.cli.output import fail, print_table
+from understudy.runtime.cli.output import fail, print_json, print_table
 
 
 class Format(StrEnum):
@@ -32,7 +31,7 @@ def show(
     shown = _chosen(entity, document)
     match form:
         case Format.JSON:
-            typer.echo(msgspec.json.format(msgspec.json.encode(shown[0] if entity else shown)).decode())
+            print_json(shown[0] if entity else shown)
         case Format.MERMAID:
             typer.echo("\n".join(picture.mermaid(each) for each in shown), nl=False)
         case Format.DOT:

@@ -1,8 +1,9 @@
 """How the command speaks: tables for people, one line on standard error for what went wrong."""
 
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import msgspec
 import typer
 
 BAD_USE = 2  # the exit code of a command that was asked for something it cannot do
@@ -13,7 +14,11 @@ def fail(message: str, code: int = BAD_USE) -> NoReturn:
     raise typer.Exit(code)
 
 
-def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def print_json(value: Any) -> None:
+    typer.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
+
+
+def print_table(title: str | None, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -23,5 +28,6 @@ def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[obj
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a pipe has no width: do not fold rows that a program or a person will search
-    console.print(title, style="bold", highlight=False)
+    if title:
+        console.print(title, style="bold", highlight=False)
     console.print(table)

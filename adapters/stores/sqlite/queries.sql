@@ -92,3 +92,46 @@ DELETE FROM tasks WHERE workstream_id = ?1
 
 -- name: remove_workstream
 DELETE FROM workstreams WHERE id = ?1
+
+-- name: trail_by_record
+-- Every record's moves, record by record, in pages: after (record, entity, sequence).
+SELECT * FROM state_transitions WHERE (record_id, entity, sequence) > (?, ?, ?)
+ORDER BY record_id, entity, sequence LIMIT ?
+
+-- name: page_of_attempts
+-- Every attempt, in pages: after (task, generation, attempt, outcome).
+SELECT * FROM attempts WHERE (task_id, generation, attempt, outcome) > (?, ?, ?, ?)
+ORDER BY task_id, generation, attempt, outcome LIMIT ?
+
+-- name: page_of_workstream
+-- Whole rows in pages: after an id.
+SELECT * FROM workstreams WHERE id > ?1 ORDER BY id LIMIT ?3
+
+-- name: page_of_worker
+-- Whole rows in pages: after an id.
+SELECT * FROM workers WHERE id > ?1 ORDER BY id LIMIT ?3
+
+-- name: page_of_breaker
+-- Whole rows in pages: after an id.
+SELECT * FROM breakers WHERE id > ?1 ORDER BY id LIMIT ?3
+
+-- name: page_of_task
+-- Whole rows in pages: after an id.
+SELECT * FROM tasks WHERE id > ?1 ORDER BY id LIMIT ?3
+
+-- name: page_of_task_in_workstream
+-- Whole rows in pages: after an id, of one workstream.
+SELECT * FROM tasks WHERE workstream_id = ?2 AND id > ?1 ORDER BY id LIMIT ?3
+
+-- name: put_meta
+-- What is to be known about the file itself.
+INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)
+
+-- name: select_meta
+SELECT name, value FROM meta
+
+-- name: count_workstreams_by_state
+SELECT state, count(*) FROM workstreams GROUP BY state ORDER BY state
+
+-- name: count_tasks_by_state
+SELECT state, count(*) FROM tasks GROUP BY state ORDER BY state

@@ -100,16 +100,27 @@ def snapshot_row(record: Record) -> Row:
 def read_snapshot(entity: Entity, row: Row) -> Record:
     """A record from its (id, state, generation, snapshot, checksum)."""
     record_id, state, generation, snapshot, checksum = row
-    table = TABLES[entity]
-    if not isinstance(snapshot, str) or crc32(snapshot.encode()) != checksum:
-        raise DamagedRow(table, record_id, "its checksum is wrong")
-    try:
-        record = _DECODERS[entity].decode(snapshot)
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise DamagedRow(table, record_id, str(error)) from None
+    record = _decoded(entity, record_id, snapshot, checksum)
     if (record.id, record.state, record.generation) != (record_id, state, generation):
-        raise DamagedRow(table, record_id, "its columns do not say what its snapshot says")
+        raise DamagedRow(TABLES[entity], record_id, "its columns do not say what its snapshot says")
     return record
+
+
+def read_whole_row(entity: Entity, row: Row) -> Record:
+    """A record from all the columns of its row, each of which must say what the snapshot says."""
+    record = _decoded(entity, row[0], row[-2], row[-1])
+    if tuple(row) != tuple(snapshot_row(record)):
+        raise DamagedRow(TABLES[entity], row[0], "its columns do not say what its snapshot says")
+    return record
+
+
+def _decoded(entity: Entity, record_id: Any, snapshot: Any, checksum: Any) -> Record:
+    if not isinstance(snapshot, str) or crc32(snapshot.encode()) != checksum:
+        raise DamagedRow(TABLES[entity], record_id, "its checksum is wrong")
+    try:
+        return _DECODERS[entity].decode(snapshot)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise DamagedRow(TABLES[entity], record_id, str(error)) from None
 
 
 def _checksum(said: Row) -> int:

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -11,19 +10,13 @@ from understudy.actors.ports.store import AttemptQuery, Batch, StoreRefused, Sto
 from understudy.actors.records import Attempt, Record, StoredAnswer, Transition
 from understudy.adapters.stores.sqlite import rows
 from understudy.adapters.stores.sqlite.connection import Connection
+from understudy.adapters.stores.sqlite.durability import Durability
 from understudy.adapters.stores.sqlite.ownership import Ownership, refuse_stranger
 from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS, migrations
 
 BUSY_MS: Final = 5_000  # another process may hold the file for a moment: a backup, a reader with a tool
 WAL_BYTES_MAX: Final = 64 * 2**20
 PAGE: Final = 1_000  # rows in one read, so that no reader is open for long
-
-
-class Durability(StrEnum):
-    """What survives a loss of power: everything, or all but the last moments."""
-
-    FULL = "full"
-    NORMAL = "normal"
 
 
 class SqliteStore:
@@ -140,6 +133,8 @@ class SqliteStore:
                 "trusted_schema = OFF",
             )
             await self._writer.run(_migrate)
+            durability = self._durability.value
+            await self._change("put_meta", values=("durability", durability))
             await self._reader.open(f"busy_timeout = {self._busy_ms}", "query_only = ON", "trusted_schema = OFF")
         except sqlite3.DatabaseError as error:
             raise StoreRefused(f"{self.path} cannot be opened: {error}; is it a database of understudy?") from error

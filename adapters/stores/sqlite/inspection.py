@@ -1,0 +1,218 @@
+"""Looking into a database without touching it: is it whole, and does it make sense?
+
+Reads page by page, so that memory does not grow with the file. Whatever is damaged becomes a finding; nothing is
+deleted or mended here.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from understudy.actors.lifecycle import MACHINES, Entity
+from understudy.actors.lifecycle.invariants import check_history, check_task, check_worker, check_workstream
+from understudy.actors.ports.store import DamagedRow, StoreRefused
+from understudy.actors.records import Record, TaskRecord, Transition, WorkerRecord, WorkstreamRecord
+from understudy.adapters.stores.sqlite import rows
+from understudy.adapters.stores.sqlite.durability import Durability
+from understudy.adapters.stores.sqlite.ownership import owner_of, refuse_stranger
+from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS
+
+PAGE: Final = 1_000
+_UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)  # names and messages can be damaged, too
+T = TypeVar("T")
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something that is wrong with a database."""
+
+    kind: str  # damaged or inconsistent
+    what: str
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """How a database is doing."""
+
+    path: str
+    bytes: int
+    wal_bytes: int
+    sqlite: str
+    schema: int
+    durability: str
+    owner_pid: int | None
+    transitions: int
+    workstreams: dict[str, int]
+    tasks: dict[str, int]
+
+
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change the file, whoever has it open."""
+    if not path.is_file():
+        raise StoreRefused(f"{path} is not there")
+    refuse_stranger(path)
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    connection.text_factory = _lenient
+    try:
+        [(version,)] = connection.execute("PRAGMA user_version").fetchall()
+    except _UNREADABLE as error:
+        connection.close()
+        raise StoreRefused(f"{path} cannot be read: {error}; restore a copy") from None
+    if version != SCHEMA_VERSION:
+        connection.close()
+        raise StoreRefused(f"{path} has schema {version}, and this understudy reads {SCHEMA_VERSION}")
+    return connection
+
+
+def _lenient(data: bytes) -> str:
+    """Text that is damaged is read all the same: its checksum tells, row by row."""
+    return data.decode(errors="replace")
+
+
+def examine(path: Path) -> Condition:
+    connection = open_read_only(path)
+    try:
+        meta = dict(connection.execute(STATEMENTS["select_meta"]).fetchall())
+        wal = path.with_name(path.name + "-wal")
+        [(newest,)] = connection.execute(STATEMENTS["last_sequence"]).fetchall()
+        return Condition(
+            path=str(path),
+            bytes=path.stat().st_size,
+            wal_bytes=wal.stat().st_size if wal.exists() else 0,
+            sqlite=sqlite3.sqlite_version,
+            schema=SCHEMA_VERSION,
+            durability=meta.get("durability", "unknown"),
+            owner_pid=owner_of(path),
+            transitions=newest or 0,
+            workstreams=dict(connection.execute(STATEMENTS["count_workstreams_by_state"]).fetchall()),
+            tasks=dict(connection.execute(STATEMENTS["count_tasks_by_state"]).fetchall()),
+        )
+    finally:
+        connection.close()
+
+
+def find_faults(path: Path) -> Iterator[Finding]:
+    """Everything that is wrong with a database, as it is found."""
+    connection = open_read_only(path)
+    try:
+        yield from _of_file(connection)
+        yield from _Inspection(connection).run()
+    except _UNREADABLE as error:
+        yield Finding("damaged", f"the file cannot be read on: {error}")
+    finally:
+        connection.close()
+
+
+def _of_file(connection: sqlite3.Connection) -> Iterator[Finding]:
+    for (text,) in connection.execute("PRAGMA integrity_check"):
+        if text != "ok":
+            yield Finding("damaged", f"SQLite says: {text}")
+    meta = dict(connection.execute(STATEMENTS["select_meta"]).fetchall())
+    if meta.get("durability") not in set(Durability):
+        yield Finding("damaged", f"the file says that its durability is {meta.get('durability')!r}")
+
+
+class _Inspection:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.damaged: list[Finding] = []
+
+    def run(self) -> Iterator[Finding]:
+        for entity in Entity:
+            yield from self._of_snapshots(entity)
+        yield from self._of_workstreams()
+        yield from self._of_histories()
+        yield from self._of_attempts()
+
+    def _of_snapshots(self, entity: Entity) -> Iterator[Finding]:
+        for record in self._records(entity):
+            match record:
+                case TaskRecord():
+                    breaches = check_task(record)
+                case WorkerRecord():
+                    breaches = check_worker(record)
+                case _:
+                    continue
+            yield from (Finding("inconsistent", str(breach)) for breach in breaches)
+        yield from self._told()
+
+    def _of_workstreams(self) -> Iterator[Finding]:
+        """Workstreams against their tasks, and tasks against each other: one workstream at a time."""
+        for workstream in self._records(Entity.WORKSTREAM):
+            if isinstance(workstream, WorkstreamRecord):
+                tasks = [task for task in self._records(Entity.TASK, workstream.id) if isinstance(task, TaskRecord)]
+                for breach in check_workstream(workstream, tasks):
+                    yield Finding("inconsistent", str(breach))
+                by_key = {task.key: task for task in tasks}
+                for task in tasks:
+                    found = (each for each in check_task(task, by_key) if each.invariant == "dependencies")
+                    yield from (Finding("inconsistent", str(breach)) for breach in found)
+        self.damaged.clear()  # they have been told already
+        orphans = "SELECT id FROM tasks WHERE workstream_id NOT IN (SELECT id FROM workstreams) LIMIT 100"
+        for (task_id,) in self.connection.execute(orphans):
+            yield Finding("inconsistent", f"task {task_id} belongs to no workstream")
+
+    def _of_histories(self) -> Iterator[Finding]:
+        """Each record's chain of moves, and whether it ends where the record is."""
+        for (record_id, entity), moves in groupby(self._moves(), key=lambda each: (each.record_id, each.entity)):
+            last: list[Transition] = []
+            yield from (
+                Finding("inconsistent", str(breach))
+                for breach in check_history(MACHINES[entity], _remember_last(moves, last))
+            )
+            statement = f"{STATEMENTS[f'select_{entity.value}']} WHERE id = ?"
+            found = self.connection.execute(statement, (record_id,)).fetchall()
+            if not found:
+                yield Finding("inconsistent", f"{entity.value} {record_id} has moves but no record")
+            elif last and (found[0][1], found[0][2]) != (last[0].to_state, last[0].generation):
+                what = f"{entity.value} {record_id} is {found[0][1]}, but its last move led to {last[0].to_state}"
+                yield Finding("inconsistent", what)
+        yield from self._told()
+
+    def _of_attempts(self) -> Iterator[Finding]:
+        after: tuple[Any, ...] = ("", 0, 0, "")
+        while page := self.connection.execute(STATEMENTS["page_of_attempts"], (*after, PAGE)).fetchall():
+            for row in page:
+                self._read(rows.read_attempt, row)
+            last = page[-1]
+            after = (last[0], last[1], last[2], last[7])
+        yield from self._told()
+
+    def _records(self, entity: Entity, workstream_id: str | None = None) -> Iterator[Record]:
+        after = ""
+        name = f"page_of_{entity.value}" + ("" if workstream_id is None else "_in_workstream")
+        while page := self.connection.execute(STATEMENTS[name], (after, workstream_id, PAGE)).fetchall():
+            for row in page:
+                record = self._read(lambda row: rows.read_whole_row(entity, row), row)
+                if record is not None:
+                    yield record
+            after = page[-1][0]
+
+    def _moves(self) -> Iterator[Transition]:
+        after: tuple[Any, ...] = ("", "", 0)
+        while page := self.connection.execute(STATEMENTS["trail_by_record"], (*after, PAGE)).fetchall():
+            for row in page:
+                move = self._read(rows.read_transition, row)
+                if move is not None:
+                    yield move
+            last = page[-1]
+            after = (last[2], last[1], last[0])
+
+    def _read(self, read: Callable[[rows.Row], T], row: rows.Row) -> T | None:
+        try:
+            return read(row)
+        except (DamagedRow, msgspec.MsgspecError, TypeError, ValueError) as error:
+            self.damaged.append(Finding("damaged", str(error)))
+            return None
+
+    def _told(self) -> Iterator[Finding]:
+        found, self.damaged = self.damaged, []
+        return iter(found)
+
+
+def _remember_last(moves: Iterator[Transition], last: list[Transition]) -> Iterator[Transition]:
+    for move in moves:
+        last[:] = [move]
+        yield move

@@ -1,0 +1,74 @@
+"""`understudy check`, `doctor` and `sql`: what can be known of a database without running anything."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from understudy.actors.lifecycle import Document
+from understudy.actors.ports.store import StoreRefused
+from understudy.runtime.cli.output import fail, print_json, print_table
+
+FOUND_FAULTS = 1
+
+Database = Annotated[Path, typer.Argument(help="The database of a runtime, such as state.db.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+def check(database: Database, as_json: AsJson = False) -> None:
+    """Look for damage and inconsistencies. Changes nothing.
+
+    Exits with 0 when all is well and with 1 when something was found.
+    """
+    from understudy.adapters.stores.sqlite.inspection import find_faults
+
+    try:
+        found = list(find_faults(database))
+    except StoreRefused as error:
+        fail(str(error), FOUND_FAULTS)
+    if as_json:
+        print_json(found)
+    else:
+        for finding in found:
+            typer.echo(f"{finding.kind}: {finding.what}")
+        typer.echo(f"{database}: {len(found)} findings" if found else f"{database}: all is well")
+    if found:
+        raise typer.Exit(FOUND_FAULTS)
+
+
+def doctor(database: Database, as_json: AsJson = False) -> None:
+    """Say how a database is doing: sizes, durability, schema, owner, and what is in it."""
+    from understudy.adapters.stores.sqlite.inspection import examine
+
+    try:
+        condition = examine(database)
+    except StoreRefused as error:
+        fail(str(error), FOUND_FAULTS)
+    if as_json:
+        print_json(condition)
+        return
+    said = msgspec.to_builtins(condition)
+    said["owner_pid"] = condition.owner_pid or "nobody has it open"
+    for name in ("workstreams", "tasks"):
+        said[name] = ", ".join(f"{count} {state}" for state, count in said[name].items()) or "none"
+    print_table(str(database), ["what", "value"], [[name.replace("_", " "), value] for name, value in said.items()])
+
+
+def sql(
+    database: Database,
+    statement: Annotated[str, typer.Argument(help="A SELECT.")],
+    document: Annotated[Document | None, typer.Option("--as", help="With the tables of this document.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read with SQL. Nothing can be changed; with --as a document's own tables and columns are there."""
+    from understudy.adapters.stores.sqlite.reading import query
+
+    try:
+        columns, rows = query(database, statement, document)
+        if as_json:
+            print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        else:
+            print_table(None, columns, list(rows))
+    except StoreRefused as error:
+        fail(str(error))
