@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.runtime.cli import database, definition, lifecycle
+from understudy.runtime.cli import database, definition, lifecycle, log
 
 application = typer.Typer(name="understudy", no_args_is_help=True, add_completion=False)
 
@@ -37,3 +37,6 @@ application.command("lifecycle")(lifecycle.show)
 application.command("check")(database.check)
 application.command("doctor")(database.doctor)
 application.command("sql")(database.sql)
+application.command("validate-log")(log.validate_log)
+application.command("archive")(log.archive)
+application.command("show-archived")(log.show_archived)
