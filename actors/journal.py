@@ -13,7 +13,7 @@ import msgspec
 from understudy.actors.kernel import Actor, Cancelled, Failed, Outcome, Succeeded
 from understudy.actors.lifecycle import MACHINES, START, Entity, InvalidTransition
 from understudy.actors.ports.store import Batch, Store, StoreUnavailable
-from understudy.actors.records import Attempt, Record, StoredAnswer, Transition
+from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition
 
 RETRY_S: Final = 0.25  # between two tries at a batch that did not land
 PENDING_MAX: Final = 50_000  # moves that may gather behind a slow disk before intake closes
@@ -94,6 +94,10 @@ class Book:
 
     def add_attempt(self, attempt: Attempt) -> None:
         self._batch.attempts.append(attempt)
+        self._wake()
+
+    def add_check(self, result: CheckResult) -> None:
+        self._batch.checks.append(result)
         self._wake()
 
     def add_answer(self, answer: StoredAnswer) -> None:

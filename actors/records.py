@@ -150,6 +150,20 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return self.ended_at - self.started_at
 
 
+class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """How one acceptance test of one attempt ended. `task_id` is the workstream's id for its final validation."""
+
+    task_id: str
+    generation: int
+    attempt: int
+    position: int  # among the checks of the task
+    name: str
+    passed: bool
+    started_at: int
+    ended_at: int
+    detail: str | None = None
+
+
 class StoredAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a request with an id of its own was answered, so that the same request gets the same answer."""
 

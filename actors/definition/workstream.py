@@ -119,4 +119,5 @@ class Workstream(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     priority: Priority = 0
     workers: Annotated[tuple[WorkerDefinition, ...], Meta(description="Started for this file by `run`.")] = ()
     workspace: Workspace = Workspace()
+    retention: Annotated[Seconds, Meta(description="Seconds from its end until it is archived.")] = 604_800.0
     correlation_id: str | None = None

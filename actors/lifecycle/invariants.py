@@ -85,8 +85,12 @@ _NOT_BEGUN = frozenset(
 
 
 def check_workstream(workstream: WorkstreamRecord, tasks: Iterable[TaskRecord]) -> Iterator[Breach]:
-    """Whether a workstream that has ended agrees with its tasks."""
+    """Whether a workstream agrees with its tasks: not begun while one runs, and not ended while one has not."""
     name = f"workstream {workstream.id}"
+    if workstream.state in _NOT_STARTED:
+        for task in tasks:
+            if Trait.ACTIVE in TASK.states[task.state]:
+                yield Breach(Invariant.CONSISTENCY, name, f"is {workstream.state}, but task {task.id} is {task.state}")
     if workstream.state in _ENDED:
         for task in tasks:
             if not TASK.is_terminal(task.state):
@@ -95,6 +99,7 @@ def check_workstream(workstream: WorkstreamRecord, tasks: Iterable[TaskRecord]) 
                 yield Breach(Invariant.CONSISTENCY, name, f"is completed, but task {task.id} is failed")
 
 
+_NOT_STARTED = frozenset({WorkstreamState.PLANNED, WorkstreamState.READY})
 _ENDED = frozenset(
     {WorkstreamState.COMPLETED, WorkstreamState.FAILED, WorkstreamState.CANCELLED, WorkstreamState.RESOLVED}
 )

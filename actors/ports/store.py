@@ -10,7 +10,7 @@ import msgspec
 
 from understudy.actors.errors import UnderstudyError
 from understudy.actors.lifecycle import Entity
-from understudy.actors.records import Attempt, Record, StoredAnswer, Transition
+from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -19,10 +19,11 @@ class Batch(msgspec.Struct, frozen=True):
     transitions: list[Transition] = msgspec.field(default_factory=list[Transition])
     snapshots: dict[tuple[Entity, str], Record] = msgspec.field(default_factory=dict[tuple[Entity, str], Record])
     attempts: list[Attempt] = msgspec.field(default_factory=list[Attempt])
+    checks: list[CheckResult] = msgspec.field(default_factory=list[CheckResult])
     answers: list[StoredAnswer] = msgspec.field(default_factory=list[StoredAnswer])
 
     def __bool__(self) -> bool:
-        return bool(self.transitions or self.snapshots or self.attempts or self.answers)
+        return bool(self.transitions or self.snapshots or self.attempts or self.checks or self.answers)
 
 
 class AttemptQuery(msgspec.Struct, frozen=True):
@@ -73,6 +74,10 @@ class Store(Protocol):
         ...
 
     async def attempts(self, query: AttemptQuery) -> list[Attempt]: ...
+
+    async def checks(self, task_id: str) -> list[CheckResult]:
+        """The results of a task's checks, oldest first."""
+        ...
 
     async def answer_to(self, request_id: str, now: int) -> StoredAnswer | None:
         """The answer stored for a request, unless its time is over."""

@@ -12,7 +12,7 @@ import msgspec
 from understudy.actors.errors import UnderstudyError
 from understudy.actors.lifecycle import WORKSTREAM, Entity, Trait
 from understudy.actors.ports.store import AttemptQuery, Store
-from understudy.actors.records import Attempt, TaskRecord, Transition, WorkstreamRecord
+from understudy.actors.records import Attempt, CheckResult, TaskRecord, Transition, WorkstreamRecord
 
 
 class Archived(msgspec.Struct, frozen=True):
@@ -22,6 +22,7 @@ class Archived(msgspec.Struct, frozen=True):
     tasks: list[TaskRecord]
     transitions: list[Transition]
     attempts: list[Attempt]
+    checks: list[CheckResult]
 
 
 class ArchiveError(UnderstudyError):
@@ -72,10 +73,12 @@ async def _gather(store: Store, workstream: WorkstreamRecord) -> Archived:
         after = page[-1].id
     moves = await _moves_of(store, Entity.WORKSTREAM, workstream.id)
     attempts: list[Attempt] = []
+    checks = await store.checks(workstream.id)
     for task in tasks:
         moves += await _moves_of(store, Entity.TASK, task.id)
         attempts += await store.attempts(AttemptQuery(task_id=task.id, limit=100_000))
-    return Archived(workstream, tasks, sorted(moves, key=lambda each: each.sequence), attempts)
+        checks += await store.checks(task.id)
+    return Archived(workstream, tasks, sorted(moves, key=lambda each: each.sequence), attempts, checks)
 
 
 async def _moves_of(store: Store, entity: Entity, record_id: str) -> list[Transition]:

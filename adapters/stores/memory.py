@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.store import AttemptQuery, Batch
-from understudy.actors.records import Attempt, Record, StoredAnswer, TaskRecord, Transition
+from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, TaskRecord, Transition
 
 
 class MemoryStore:
@@ -13,6 +13,7 @@ class MemoryStore:
         self._records: dict[tuple[Entity, str], Record] = {}
         self._transitions: list[Transition] = []
         self._attempts: list[Attempt] = []
+        self._checks: list[CheckResult] = []
         self._answers: dict[str, StoredAnswer] = {}
 
     async def __aenter__(self) -> Self:
@@ -24,6 +25,7 @@ class MemoryStore:
         self._records |= batch.snapshots
         self._transitions += batch.transitions
         self._attempts += batch.attempts
+        self._checks += batch.checks
         self._answers |= {answer.request_id: answer for answer in batch.answers}
 
     async def last_sequence(self) -> int:
@@ -74,6 +76,10 @@ class MemoryStore:
         newest_first = sorted(found, key=lambda each: (each.started_at, each.task_id, each.attempt), reverse=True)
         return newest_first[: query.limit]
 
+    async def checks(self, task_id: str) -> list[CheckResult]:
+        found = [each for each in self._checks if each.task_id == task_id]
+        return sorted(found, key=lambda each: (each.generation, each.attempt, each.position))
+
     async def answer_to(self, request_id: str, now: int) -> StoredAnswer | None:
         answer = self._answers.get(request_id)
         return answer if answer is not None and answer.expires_at > now else None
@@ -85,14 +91,19 @@ class MemoryStore:
         return dropped
 
     async def remove_workstream(self, workstream_id: str) -> None:
-        self._records = {
-            key: record
-            for key, record in self._records.items()
-            if key != (Entity.WORKSTREAM, workstream_id)
-            and not (isinstance(record, TaskRecord) and record.workstream_id == workstream_id)
-        }
+        gone = [
+            record
+            for (entity, record_id), record in self._records.items()
+            if (entity, record_id) == (Entity.WORKSTREAM, workstream_id)
+            or (isinstance(record, TaskRecord) and record.workstream_id == workstream_id)
+        ]
+        for record in gone:
+            entity = Entity.TASK if isinstance(record, TaskRecord) else Entity.WORKSTREAM
+            del self._records[entity, record.id]
         self._transitions = [each for each in self._transitions if each.workstream_id != workstream_id]
         self._attempts = [each for each in self._attempts if each.workstream_id != workstream_id]
+        mine = {record.id for record in gone if isinstance(record, TaskRecord)} | {workstream_id}
+        self._checks = [each for each in self._checks if each.task_id not in mine]
 
     async def follow(self, *, after: int = 0) -> AsyncIterator[Transition]:
         for each in await self.trail(after=after, limit=len(self._transitions)):

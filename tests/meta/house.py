@@ -69,6 +69,12 @@ def imported_twice(path: Path) -> Iterator[str]:
             yield f"{path}:{line} imports {name}: say understudy.{name}, or every class is loaded twice"
 
 
+def unsafe_to_decode(path: Path) -> Iterator[str]:
+    for line, name in imports(path):
+        if name.split(".")[0] in {"pickle", "marshal", "dill", "shelve", "cloudpickle"}:
+            yield f"{path}:{line} imports {name}, which runs what it reads"
+
+
 def foreign_to_actors(path: Path) -> Iterator[str]:
     for line, name in imports(path):
         first = name.split(".")[0]

@@ -32,6 +32,10 @@ def test_every_module_of_the_house_says_what_it_owns() -> None:
     assert offences(house.badly_opened, *house.FLOORS) == []
 
 
+def test_nothing_in_the_house_can_unpickle() -> None:
+    assert offences(house.unsafe_to_decode, *house.FLOORS) == []
+
+
 def test_actors_import_nothing_but_the_standard_library_and_msgspec() -> None:
     assert offences(house.foreign_to_actors, "actors") == []
 
@@ -55,6 +59,7 @@ def test_the_top_level_holds_what_the_layout_names() -> None:
         (house.badly_opened, "chatty.py", '"""' + "a\n" * 9 + '"""\n'),
         (house.imported_twice, "plain.py", "import runtime\n"),
         (house.imported_twice, "partly.py", "from actors.kernel import Actor\n"),
+        (house.unsafe_to_decode, "unsafe.py", "import pickle\n"),
         (house.foreign_to_actors, "foreign.py", "import anyio\n"),
         (house.foreign_to_actors, "upwards.py", "from understudy.runtime import cli\n"),
     ],

@@ -124,7 +124,7 @@ class _Inspection:
             yield from self._of_snapshots(entity)
         yield from self._of_workstreams()
         yield from self._of_histories()
-        yield from self._of_attempts()
+        yield from self._of_results()
 
     def _of_snapshots(self, entity: Entity) -> Iterator[Finding]:
         for record in self._records(entity):
@@ -171,13 +171,17 @@ class _Inspection:
                 yield Finding("inconsistent", what)
         yield from self._told()
 
-    def _of_attempts(self) -> Iterator[Finding]:
-        after: tuple[Any, ...] = ("", 0, 0, "")
-        while page := self.connection.execute(STATEMENTS["page_of_attempts"], (*after, PAGE)).fetchall():
-            for row in page:
-                self._read(rows.read_attempt, row)
-            last = page[-1]
-            after = (last[0], last[1], last[2], last[7])
+    def _of_results(self) -> Iterator[Finding]:
+        """Attempts and checks: whether their rows are whole."""
+        for name, read, start, key in (
+            ("page_of_attempts", rows.read_attempt, ("", 0, 0, ""), (0, 1, 2, 7)),
+            ("page_of_checks", rows.read_check, ("", 0, 0, -1), (0, 1, 2, 3)),
+        ):
+            after: tuple[Any, ...] = start
+            while page := self.connection.execute(STATEMENTS[name], (*after, PAGE)).fetchall():
+                for row in page:
+                    self._read(read, row)
+                after = tuple(page[-1][column] for column in key)
         yield from self._told()
 
     def _records(self, entity: Entity, workstream_id: str | None = None) -> Iterator[Record]:

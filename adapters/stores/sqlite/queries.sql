@@ -32,6 +32,20 @@ INSERT OR REPLACE INTO attempts (task_id, generation, attempt, workstream_id, st
     worker_id, correlation_id, exit_code, error, output_bytes, cause, checksum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: add_check
+-- How a check ended.
+INSERT OR REPLACE INTO checks (task_id, generation, attempt, position, name, passed, started_at, ended_at, detail, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: checks
+-- The results of a task's checks, oldest first.
+SELECT * FROM checks WHERE task_id = ? ORDER BY generation, attempt, position
+
+-- name: page_of_checks
+-- Every result, in pages: after (task, generation, attempt, position).
+SELECT * FROM checks WHERE (task_id, generation, attempt, position) > (?, ?, ?, ?)
+ORDER BY task_id, generation, attempt, position LIMIT ?
+
 -- name: put_answer
 -- What a request was answered.
 INSERT OR REPLACE INTO idempotency_keys (request_id, operation, body_digest, answer, created_at, expires_at)
@@ -86,6 +100,9 @@ DELETE FROM state_transitions WHERE record_id = ?1 AND entity = 'workstream'
 
 -- name: remove_attempts
 DELETE FROM attempts WHERE workstream_id = ?1
+
+-- name: remove_checks
+DELETE FROM checks WHERE task_id = ?1 OR task_id IN (SELECT id FROM tasks WHERE workstream_id = ?1)
 
 -- name: remove_tasks
 DELETE FROM tasks WHERE workstream_id = ?1

@@ -1,7 +1,7 @@
 """Records as rows and back. A row carries the CRC-32 of what it says, and reading it checks that."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -12,6 +12,7 @@ from understudy.actors.records import (
     RECORD_TYPES,
     Attempt,
     BreakerRecord,
+    CheckResult,
     Record,
     StoredAnswer,
     TaskRecord,
@@ -21,6 +22,7 @@ from understudy.actors.records import (
 )
 
 Row = Sequence[Any]
+T = TypeVar("T")
 
 TABLES: Final = {
     Entity.WORKSTREAM: "workstreams",
@@ -34,6 +36,7 @@ _DECODERS: Final[dict[Entity, msgspec.json.Decoder[Record]]] = {
 }
 _TRANSITION_FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(Transition))
 _ATTEMPT_FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(Attempt))
+_CHECK_FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(CheckResult))
 
 
 def transition_row(each: Transition) -> Row:
@@ -59,17 +62,34 @@ def read_transition(row: Row) -> Transition:
 
 
 def attempt_row(each: Attempt) -> Row:
-    said = tuple(getattr(each, name) for name in _ATTEMPT_FIELDS)
-    return (*said, _checksum(said))
+    return _with_checksum(each, _ATTEMPT_FIELDS)
 
 
 def read_attempt(row: Row) -> Attempt:
+    return _read_checked("attempts", row, _ATTEMPT_FIELDS, "success", Attempt)
+
+
+def check_row(each: CheckResult) -> Row:
+    return _with_checksum(each, _CHECK_FIELDS)
+
+
+def read_check(row: Row) -> CheckResult:
+    return _read_checked("checks", row, _CHECK_FIELDS, "passed", CheckResult)
+
+
+def _with_checksum(each: Attempt | CheckResult, names: tuple[str, ...]) -> Row:
+    said = tuple(getattr(each, name) for name in names)
+    return (*said, _checksum(said))
+
+
+def _read_checked(table: str, row: Row, names: tuple[str, ...], truth: str, kind: type[T]) -> T:
+    """A record whose fields are the columns. SQLite has no truth values: the one that is one is named."""
     *said, checksum = row
-    fields = dict(zip(_ATTEMPT_FIELDS, said, strict=True))
-    fields["success"] = bool(fields["success"])
+    fields = dict(zip(names, said, strict=True))
+    fields[truth] = bool(fields[truth])
     if _checksum(tuple(fields.values())) != checksum:
-        raise DamagedRow("attempts", "/".join(str(part) for part in row[:3]), "its checksum is wrong")
-    return msgspec.convert(fields, Attempt)
+        raise DamagedRow(table, "/".join(str(part) for part in row[:3]), "its checksum is wrong")
+    return msgspec.convert(fields, kind)
 
 
 def answer_row(each: StoredAnswer) -> Row:

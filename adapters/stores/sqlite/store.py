@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.store import AttemptQuery, Batch, StoreRefused, StoreUnavailable
-from understudy.actors.records import Attempt, Record, StoredAnswer, Transition
+from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition
 from understudy.adapters.stores.sqlite import rows
 from understudy.adapters.stores.sqlite.connection import Connection
 from understudy.adapters.stores.sqlite.durability import Durability
@@ -112,6 +112,9 @@ class SqliteStore:
         statement, values = attempts_statement(query)
         return [rows.read_attempt(row) for row in await self._select(statement, values)]
 
+    async def checks(self, task_id: str) -> list[CheckResult]:
+        return [rows.read_check(row) for row in await self._read("checks", task_id)]
+
     async def answer_to(self, request_id: str, now: int) -> StoredAnswer | None:
         found = await self._read("answer_to", request_id, now)
         return rows.read_answer(found[0]) if found else None
@@ -177,6 +180,7 @@ _REMOVALS: Final = (
     "remove_moves_of_tasks",
     "remove_moves_of_workstream",
     "remove_attempts",
+    "remove_checks",
     "remove_tasks",
     "remove_workstream",
 )
@@ -189,6 +193,7 @@ def _writes_of(batch: Batch) -> list[tuple[str, list[rows.Row]]]:
         writes.setdefault(rows.STATEMENT_OF[entity], []).append(rows.snapshot_row(record))
     writes["add_transition"] = [rows.transition_row(each) for each in batch.transitions]
     writes["add_attempt"] = [rows.attempt_row(each) for each in batch.attempts]
+    writes["add_check"] = [rows.check_row(each) for each in batch.checks]
     writes["put_answer"] = [rows.answer_row(each) for each in batch.answers]
     return [(STATEMENTS[name], values) for name, values in writes.items() if values]
 

@@ -7,6 +7,7 @@ from understudy.actors.ports.store import Batch
 from understudy.actors.records import (
     Attempt,
     BreakerRecord,
+    CheckResult,
     Record,
     StoredAnswer,
     TaskRecord,
@@ -62,11 +63,16 @@ def attempt(number: int = 1, task_id: str = "w/t", **fields: Any) -> Attempt:
     return Attempt(task_id, said.pop("generation"), number, **said)
 
 
+def result(position: int = 0, task_id: str = "w/t", **fields: Any) -> CheckResult:
+    said: dict[str, Any] = {"name": "file_exists", "passed": True, "started_at": 1, "ended_at": 2, **fields}
+    return CheckResult(task_id, 1, said.pop("attempt", 1), position, **said)
+
+
 def answer(request_id: str = "r-1", expires_at: int = 1_000, **fields: Any) -> StoredAnswer:
     return StoredAnswer(request_id, "cancel", "digest", {"ok": True}, 1, expires_at, **fields)
 
 
-def batch(*parts: Record | Transition | Attempt | StoredAnswer) -> Batch:
+def batch(*parts: Record | Transition | Attempt | CheckResult | StoredAnswer) -> Batch:
     made = Batch()
     entities = {
         WorkstreamRecord: Entity.WORKSTREAM,
@@ -80,6 +86,8 @@ def batch(*parts: Record | Transition | Attempt | StoredAnswer) -> Batch:
                 made.transitions.append(part)
             case Attempt():
                 made.attempts.append(part)
+            case CheckResult():
+                made.checks.append(part)
             case StoredAnswer():
                 made.answers.append(part)
             case _:

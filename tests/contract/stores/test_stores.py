@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.stores.samples import answer, attempt, batch, breaker, move, task, worker, workstream
+from tests.contract.stores.samples import answer, attempt, batch, breaker, move, result, task, worker, workstream
 from understudy.actors.lifecycle import Entity, TaskState, WorkstreamState
 from understudy.actors.ports.store import AttemptQuery, Store
 from understudy.actors.records import Record
@@ -112,6 +112,13 @@ async def test_attempt_is_read_back_as_it_was_written(store: Store) -> None:
     assert written.duration_us == 50
 
 
+async def test_results_of_checks_are_read_back_in_order(store: Store) -> None:
+    results = [result(0), result(1, passed=False, detail="no such file"), result(0, attempt=2)]
+    await store.commit(batch(*reversed(results), result(0, "w/other")))
+    assert await store.checks("w/t") == results
+    assert await store.checks("w/none") == []
+
+
 async def test_answer_is_given_again_until_its_time_is_over(store: Store) -> None:
     await store.commit(batch(answer("r-1", expires_at=100), answer("r-2", expires_at=200)))
     assert await store.answer_to("r-1", now=99) == answer("r-1", expires_at=100)
@@ -128,6 +135,7 @@ async def test_removed_workstream_leaves_nothing_and_others_alone(store: Store) 
                 workstream(name),
                 task(f"{name}/t"),
                 attempt(1, f"{name}/t"),
+                result(0, f"{name}/t"),
                 move(1 if name == "w" else 3, f"{name}/t"),
                 move(2 if name == "w" else 4, name, entity=Entity.WORKSTREAM),
             )
@@ -137,3 +145,4 @@ async def test_removed_workstream_leaves_nothing_and_others_alone(store: Store) 
     assert [record.id for record in await store.page(Entity.TASK)] == ["x/t"]
     assert [each.sequence for each in await store.trail()] == [3, 4]
     assert [each.task_id for each in await store.attempts(AttemptQuery())] == ["x/t"]
+    assert (await store.checks("w/t"), len(await store.checks("x/t"))) == ([], 1)

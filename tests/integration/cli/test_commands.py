@@ -84,6 +84,11 @@ def test_schema_knows_every_field_that_a_sound_file_uses(sound: Path) -> None:
         assert set(task) <= set(schema["$defs"]["Task"]["properties"])
 
 
+def test_the_published_schema_is_the_one_that_the_command_prints() -> None:
+    published = Path(__file__).parents[3] / "docs" / "workstream.schema.json"
+    assert run("schema").stdout == published.read_text()
+
+
 @pytest.mark.parametrize(
     ("form", "part"), [("text", "   1  two  m:f  after one"), ("mermaid", "t0 --> t1"), ("dot", '"one" -> "two"')]
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tests.contract.stores.samples import attempt, breaker, task, worker, workstream
+from tests.contract.stores.samples import attempt, breaker, result, task, worker, workstream
 from understudy.actors.journal import Book
 from understudy.actors.lifecycle import BreakerState, Entity, TaskState, WorkerState, WorkstreamState
 from understudy.actors.records import Record
@@ -66,6 +66,7 @@ def tell_story() -> Story:
     for breaker_state, trigger in (("closed", "created"), ("open", "failure_threshold_exceeded")):
         story.tell(Entity.BREAKER, msgspec.structs.replace(breaker(), state=BreakerState(breaker_state)), trigger)
     story.book.add_attempt(attempt(1, "WS-001/s1", success=False, outcome="failed", worker_id="worker-1"))
+    story.book.add_check(result(0, "WS-001/s1", passed=False, detail="no such file"))
     story.book.add_attempt(attempt(2, "WS-001/s1", worker_id="worker-1", correlation_id="c-1"))
     return story
 

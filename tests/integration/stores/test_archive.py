@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.contract.stores.samples import attempt, batch, move, task, workstream
+from tests.contract.stores.samples import attempt, batch, move, result, task, workstream
 from understudy.actors.lifecycle import Entity, WorkstreamState
 from understudy.actors.ports.store import Store
 from understudy.adapters.stores.archive import ArchiveError, archive_finished, read_archive
@@ -23,8 +23,19 @@ async def test_finished_workstream_moves_to_a_readable_file(tmp_path: Path, kind
         fresh = msgspec.structs.replace(workstream("fresh", WorkstreamState.FAILED), updated_at=5 * HOUR_US)
         moves = [move(1, "done", entity=Entity.WORKSTREAM), move(2, "done/a"), move(4, "done/b")]
         tries = [attempt(1, "done/a"), attempt(2, "done/b")]
+        checked = [result(0, "done"), result(0, "done/a")]
         await store.commit(
-            batch(done, fresh, workstream("live"), task("done/a"), task("done/b"), *moves, *tries, move(3, "live/a"))
+            batch(
+                done,
+                fresh,
+                workstream("live"),
+                task("done/a"),
+                task("done/b"),
+                *moves,
+                *tries,
+                *checked,
+                move(3, "live/a"),
+            )
         )
         assert await archive_finished(store, tmp_path / "archive", now_us=6 * HOUR_US, retention_s=2 * 3_600) == [
             "done"
@@ -37,6 +48,7 @@ async def test_finished_workstream_moves_to_a_readable_file(tmp_path: Path, kind
     assert [each.id for each in found.tasks] == ["done/a", "done/b"]
     assert found.transitions == moves
     assert found.attempts == tries
+    assert found.checks == checked
     assert (tmp_path / "archive" / "done.json").read_text().startswith('{\n  "workstream": {\n')
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import pickle
 import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,6 +267,26 @@ async def test_changed_row_is_told_as_damaged_and_not_deleted(tmp_path: Path, ch
             await read()
     count = sqlite3.connect(path).execute("SELECT count(*) FROM tasks, state_transitions").fetchall()
     assert count == [(1,)]
+
+
+async def test_pickle_in_a_row_is_damage_and_is_never_run(tmp_path: Path) -> None:
+    path, canary = tmp_path / "state.db", tmp_path / "canary"
+
+    class Malicious:
+        def __reduce__(self) -> Any:
+            return (open, (str(canary), "w"))
+
+    payload = pickle.dumps(Malicious(), protocol=0).decode()
+    async with SqliteStore(path) as store:
+        await store.commit(some(1))
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE tasks SET snapshot = ?, checksum = ?", (payload, zlib.crc32(payload.encode())))
+    connection.commit()
+    connection.close()
+    async with SqliteStore(path) as store:
+        with pytest.raises(DamagedRow):
+            await store.load(Entity.TASK, "w/000001")
+    assert not canary.exists()
 
 
 async def test_process_exits_after_the_store_was_closed(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def test_broken_invariant_is_found(database: Path, fields: dict[str, Any], part:
         ("DELETE FROM tasks WHERE id = 'WS-001/s1'", "task WS-001/s1 has moves but no record"),
         ("DELETE FROM workstreams", "task WS-001/s1 belongs to no workstream"),
         ("UPDATE attempts SET success = 1", "attempts WS-001/s1/1/1 is damaged"),
+        ("UPDATE checks SET passed = 1", "checks WS-001/s1/1/1 is damaged"),
         ("UPDATE tasks SET snapshot = '{' WHERE id = 'WS-001/s1'", "tasks WS-001/s1 is damaged"),
     ],
 )
@@ -103,7 +104,7 @@ def content(path: Path) -> Any:
     """All that can be read, or None."""
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        tables = ("workstreams", "tasks", "workers", "breakers", "state_transitions", "attempts", "meta")
+        tables = ("workstreams", "tasks", "workers", "breakers", "state_transitions", "attempts", "checks", "meta")
         return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in tables]
     except (sqlite3.Error, UnicodeDecodeError):
         return None

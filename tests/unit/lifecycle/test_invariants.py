@@ -89,6 +89,8 @@ def test_task_whose_dependencies_have_ended_is_sound() -> None:
         (WorkstreamState.FAILED, [task(state=TaskState.FAILED)], 0),
         (WorkstreamState.CANCELLED, [task(state=TaskState.PENDING)], 1),
         (WorkstreamState.EXECUTING, [task(state=TaskState.PENDING)], 0),
+        (WorkstreamState.READY, [task(state=TaskState.RUNNING)], 1),
+        (WorkstreamState.READY, [task(state=TaskState.QUEUED)], 0),
     ],
 )
 def test_workstream_agrees_with_its_tasks(state: WorkstreamState, tasks: list[TaskRecord], breaches: int) -> None:

@@ -103,6 +103,20 @@ CREATE INDEX attempts_by_worker ON attempts (worker_id, started_at) WHERE worker
 CREATE INDEX attempts_by_correlation ON attempts (correlation_id, started_at) WHERE correlation_id IS NOT NULL;
 CREATE INDEX attempts_by_success ON attempts (success, started_at);
 
+CREATE TABLE checks (
+    task_id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    passed INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    detail TEXT,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (task_id, generation, attempt, position)
+) WITHOUT ROWID;
+
 CREATE TABLE idempotency_keys (
     request_id TEXT PRIMARY KEY,
     operation TEXT NOT NULL,
