@@ -55,8 +55,13 @@ class WorkstreamRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False
     definition: Any = None
 
 
+def task_id(workstream_id: str, key: str) -> str:
+    """A task is known everywhere by this; its key is its id within its workstream."""
+    return f"{workstream_id}/{key}"
+
+
 class TaskRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    id: str
+    id: str  # made by task_id
     workstream_id: str
     key: str  # the task's id within its workstream
     state: TaskState

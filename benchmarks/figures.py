@@ -29,6 +29,11 @@ class Figure(msgspec.Struct, frozen=True):
     met: bool | None  # None where there is no goal
 
 
+def plain(figure: str, value: float, unit: str) -> Figure:
+    """A figure to know, without a goal."""
+    return Figure(figure, value, unit, None, None, None, "", None)
+
+
 def at_least(figure: str, value: float, unit: str, goal: float) -> Figure:
     return Figure(figure, value, unit, None, None, None, f">= {goal:,.0f} {unit}", value >= goal)
 

@@ -4,7 +4,7 @@ Single state, monotonic progress, worker assignment, retry limit, order of time,
 agrees with its tasks. Each check answers with its breaches and changes nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 
 import msgspec
@@ -58,8 +58,8 @@ def check_history(machine: Machine, transitions: Iterable[Transition]) -> Iterat
         state, generation, at = each.to_state, each.generation, each.at
 
 
-def check_task(task: TaskRecord, others: Mapping[str, TaskRecord] | None = None) -> Iterator[Breach]:
-    """One task; with the others of its workstream, by key, its dependencies too."""
+def check_task(task: TaskRecord, state_of: Callable[[str], str | None] | None = None) -> Iterator[Breach]:
+    """One task; its dependencies too, where the states of the others can be asked for by their keys."""
     name = f"task {task.id}"
     holds = Trait.HOLDS_WORKER in TASK.states[task.state]
     if task.worker_id is not None and not holds:
@@ -71,12 +71,12 @@ def check_task(task: TaskRecord, others: Mapping[str, TaskRecord] | None = None)
     instants = [at for at in (task.created_at, task.started_at, task.completed_at) if at is not None]
     if instants != sorted(instants):
         yield Breach(Invariant.TIME_ORDER, name, "created, started and completed are not in this order")
-    if others is not None and task.state not in _NOT_BEGUN:
+    if state_of is not None and task.state not in _NOT_BEGUN:
         for key in task.depends_on:
-            before = others.get(key)
-            if before is None or not TASK.is_terminal(before.state):
-                state = "missing" if before is None else before.state
-                yield Breach(Invariant.DEPENDENCIES, name, f"is {task.state} although {key} is {state}")
+            before = state_of(key)
+            if before is None or not TASK.is_terminal(before):
+                what = f"is {task.state} although {key} is {before or 'missing'}"
+                yield Breach(Invariant.DEPENDENCIES, name, what)
 
 
 _NOT_BEGUN = frozenset(

@@ -15,7 +15,7 @@ import msgspec
 from understudy.actors.lifecycle import MACHINES, Entity
 from understudy.actors.lifecycle.invariants import check_history, check_task, check_worker, check_workstream
 from understudy.actors.ports.store import DamagedRow, StoreRefused
-from understudy.actors.records import Record, TaskRecord, Transition, WorkerRecord, WorkstreamRecord
+from understudy.actors.records import Record, TaskRecord, Transition, WorkerRecord, WorkstreamRecord, task_id
 from understudy.adapters.stores.sqlite import rows
 from understudy.adapters.stores.sqlite.durability import Durability
 from understudy.adapters.stores.sqlite.ownership import owner_of, refuse_stranger
@@ -130,7 +130,7 @@ class _Inspection:
         for record in self._records(entity):
             match record:
                 case TaskRecord():
-                    breaches = check_task(record)
+                    breaches = check_task(record, self._state_in(record.workstream_id))
                 case WorkerRecord():
                     breaches = check_worker(record)
                 case _:
@@ -139,20 +139,24 @@ class _Inspection:
         yield from self._told()
 
     def _of_workstreams(self) -> Iterator[Finding]:
-        """Workstreams against their tasks, and tasks against each other: one workstream at a time."""
+        """Workstreams against their tasks, which are not held in memory: there may be a million."""
         for workstream in self._records(Entity.WORKSTREAM):
             if isinstance(workstream, WorkstreamRecord):
-                tasks = [task for task in self._records(Entity.TASK, workstream.id) if isinstance(task, TaskRecord)]
+                tasks = (task for task in self._records(Entity.TASK, workstream.id) if isinstance(task, TaskRecord))
                 for breach in check_workstream(workstream, tasks):
                     yield Finding("inconsistent", str(breach))
-                by_key = {task.key: task for task in tasks}
-                for task in tasks:
-                    found = (each for each in check_task(task, by_key) if each.invariant == "dependencies")
-                    yield from (Finding("inconsistent", str(breach)) for breach in found)
         self.damaged.clear()  # they have been told already
-        orphans = "SELECT id FROM tasks WHERE workstream_id NOT IN (SELECT id FROM workstreams) LIMIT 100"
-        for (task_id,) in self.connection.execute(orphans):
-            yield Finding("inconsistent", f"task {task_id} belongs to no workstream")
+        for (orphan,) in self.connection.execute(STATEMENTS["orphans"]):
+            yield Finding("inconsistent", f"task {orphan} belongs to no workstream")
+
+    def _state_in(self, workstream_id: str) -> Callable[[str], str | None]:
+        """How to ask for the states of a workstream's tasks."""
+
+        def state_of(key: str) -> str | None:
+            found = self.connection.execute(STATEMENTS["state_of_task"], (task_id(workstream_id, key),)).fetchall()
+            return found[0][0] if found else None
+
+        return state_of
 
     def _of_histories(self) -> Iterator[Finding]:
         """Each record's chain of moves, and whether it ends where the record is."""

@@ -152,3 +152,10 @@ SELECT state, count(*) FROM workstreams GROUP BY state ORDER BY state
 
 -- name: count_tasks_by_state
 SELECT state, count(*) FROM tasks GROUP BY state ORDER BY state
+
+-- name: state_of_task
+SELECT state FROM tasks WHERE id = ?
+
+-- name: orphans
+-- Tasks of workstreams that are not there.
+SELECT id FROM tasks WHERE workstream_id NOT IN (SELECT id FROM workstreams) LIMIT 100
