@@ -45,4 +45,4 @@ endif
 	@touch $@
 
 clean: ## Remove what was made
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/results.jsonl
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/results.jsonl benchmarks/data

@@ -30,13 +30,20 @@ BATCH = 1_000
 TRAIL_ROWS = int(os.environ.get("UNDERSTUDY_TRAIL_ROWS", "1000000"))
 
 
+def data_folder() -> Path:
+    """On the disk of the project: a temporary folder may be memory, where a sync costs nothing."""
+    folder = Path(__file__).with_name("data")
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def record(number: int, state: TaskState) -> TaskRecord:
     return TaskRecord(f"w/{number:08}", "w", f"{number:08}", state, created_at=1, updated_at=2)
 
 
 async def commit(system: str) -> dict[str, float]:
     """Each task makes a move, so that a move and a snapshot are written; both systems write the same rows."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with tempfile.TemporaryDirectory(dir=data_folder()) as folder:
         path = Path(folder) / "state.db"
         if system == "understudy":
             return {"per_second": await commit_ours(path)}
@@ -146,7 +153,7 @@ async def trail(system: str) -> dict[str, float]:
     process = psutil.Process()
     tasks = TRAIL_ROWS // len(LIFE)
     total = tasks * len(LIFE)
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with tempfile.TemporaryDirectory(dir=data_folder()) as folder:
         path = Path(folder) / "state.db"
         async with SqliteStore(path) as store:
             await store.commit(Batch(snapshots={(Entity.WORKSTREAM, "w"): owner()}))

@@ -75,7 +75,7 @@ class ActorWork:
             try:
                 message = self._then(outcome)
             except BaseException as error:
-                cell.put_control(Order(error, self._life))
+                cell.put_control(Order("fail", error, self._life))
             else:
                 cell.deliver(message)
         elif not isinstance(outcome, Cancelled):

@@ -70,7 +70,7 @@ def _escalate(cell: "Cell[Any]", error: BaseException) -> None:
     escalated = ChildCrashed(parent.name, cell.name)
     escalated.__cause__ = error
     if parent.receives:
-        parent.put_control(Order(escalated))
+        parent.put_control(Order("fail", escalated))
 
 
 def _quarantine(cell: "Cell[Any]", poison: Poison) -> None:

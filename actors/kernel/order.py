@@ -26,9 +26,10 @@ IDLE, READY, QUARANTINED, STOPPING, LEAVING, STOPPED = State
 class Order(msgspec.Struct, frozen=True):
     """Start, stop, or fail with an error: in this life only, where one is given."""
 
+    word: str
     error: BaseException | None = None
     life: int | None = None
 
 
-START: Final = Order()
-STOP: Final = Order()
+START: Final = Order("start")
+STOP: Final = Order("stop")

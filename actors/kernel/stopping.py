@@ -25,6 +25,7 @@ def is_wanted(cell: "Cell[Any]") -> bool:
 def begin(cell: "Cell[Any]") -> None:
     """Enter the stop: at once where there are no children, over the next turns where there are."""
     cell.state = STOPPING
+    cell.kernel.quarantine.pop(cell.serial, None)  # nobody can revive it any more
     if cell.ties and cell.ties.children:
         cell.enqueue()
     else:

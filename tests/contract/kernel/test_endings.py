@@ -286,3 +286,11 @@ async def test_stopping_a_busy_actor_again_and_again_fills_nothing(world: World)
         ref.stop()
         ref.stop(drain=True)
     assert ref.depth <= 3
+
+
+async def test_an_actor_that_has_not_started_yet_can_be_stopped(world: World) -> None:
+    log: list[str] = []
+    ref = world.kernel.spawn(Parent, ("parent", log, ("child",)), name="parent")
+    ref.stop()
+    assert await world.answer(world.kernel.join(ref)) is EndReason.STOPPED
+    assert log == ["child", "parent"]

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.actors.errors import MisuseError
@@ -12,7 +12,22 @@ from understudy.actors.kernel.cell import Cell
 from understudy.actors.kernel.errors import RefusedError
 from understudy.actors.kernel.order import NOTHING, State
 
-DEEDS = ("tell", "tell", "tell", "signal", "spawn", "stop", "drain", "kill", "crash", "crash", "watch", "work", "timer", "revive")
+DEEDS = (
+    "tell",
+    "tell",
+    "tell",
+    "signal",
+    "spawn",
+    "stop",
+    "drain",
+    "kill",
+    "crash",
+    "crash",
+    "watch",
+    "work",
+    "timer",
+    "revive",
+)
 
 
 class Restless(Actor[Any]):
@@ -89,6 +104,7 @@ def look(kernel: SimulatedKernel, cells: list[Any]) -> None:
                 assert cell.ended is not None
 
 
+@settings(max_examples=2_000)
 @given(seed=st.integers(0, 2**32), actors=st.integers(1, 6), messages=st.integers(1, 12))
 def test_invariants_hold_after_every_step(seed: int, actors: int, messages: int) -> None:
     kernel = SimulatedKernel(seed)
