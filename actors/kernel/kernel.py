@@ -130,6 +130,19 @@ class Kernel(ABC):
     def unobserve(self, observer: Observer) -> None:
         self.observers.remove(observer)
 
+    def report_stop(
+        self, before: Counts, drained: bool, timers: int, works: int, abandoned: tuple[str, ...]
+    ) -> StopReport:
+        """What became of everything, given the counts from before the stop."""
+        return StopReport(
+            drained=drained,
+            undelivered=self.counts.dead_letters - before.dead_letters,
+            killed=self.counts.killed - before.killed,
+            timers=timers,
+            works_cancelled=works,
+            works_abandoned=abandoned,
+        )
+
     # For cells and their effects
 
     def spawn_under(self, parent: Cell[Any], build: Any, snapshot: Any, name: str | None) -> Cell[Any]:

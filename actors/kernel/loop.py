@@ -15,6 +15,8 @@ from contextvars import ContextVar, copy_context
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
+import msgspec
+
 from understudy.actors.errors import MisuseError
 from understudy.actors.kernel.cell import Cell
 from understudy.actors.kernel.clock import Clock, MonotonicClock
@@ -214,22 +216,14 @@ class LoopKernel(Kernel):
     # How it stops
 
     async def _close(self, grace_s: float) -> StopReport:
-        buried, killed = self.counts.dead_letters, self.counts.killed
+        before = msgspec.structs.replace(self.counts)
         drained = await self._drain(grace_s)
         timers, works = self.count_timers(), self.works
         ended = self.join(self.root)
         self.root.stop()
         await asyncio.wait([cast("asyncio.Future[EndReason]", ended)], timeout=STOP_S)
         self.root.kill()
-        abandoned = await self._end_work()
-        return StopReport(
-            drained=drained,
-            undelivered=self.counts.dead_letters - buried,
-            killed=self.counts.killed - killed,
-            timers=timers,
-            works_cancelled=works,
-            works_abandoned=abandoned,
-        )
+        return self.report_stop(before, drained, timers, works, await self._end_work())
 
     async def _drain(self, grace_s: float) -> bool:
         idle = asyncio.ensure_future(self.settled())

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Any, Final, Protocol, TypeGuard
 
+import msgspec
+
 from understudy.actors.kernel.cell import Cell
 from understudy.actors.kernel.clock import VirtualClock
 from understudy.actors.kernel.contract import Promise
@@ -60,7 +62,7 @@ class SimulatedKernel(Kernel):
     def close(self, grace_s: float = GRACE_S) -> StopReport:
         """Stop as on a loop: drain for at most the grace of virtual time, then end every actor."""
         self.closing = True
-        buried, killed = self.counts.dead_letters, self.counts.killed
+        before = msgspec.structs.replace(self.counts)
         deadline = self.clock.now() + grace_s
         for _ in range(DRAIN_STEPS_MAX):
             if not (self._ready or self.works) or not self.run(until=deadline, steps_max=1):
@@ -70,14 +72,7 @@ class SimulatedKernel(Kernel):
         self.root.stop()
         self.run(until=self.clock.now(), steps_max=DRAIN_STEPS_MAX + 2 * self.counts.spawned)
         self.root.kill()
-        return StopReport(
-            drained=drained,
-            undelivered=self.counts.dead_letters - buried,
-            killed=self.counts.killed - killed,
-            timers=timers,
-            works_cancelled=works,
-            works_abandoned=tuple(fiber.name for fiber in self._fibers),
-        )
+        return self.report_stop(before, drained, timers, works, tuple(fiber.name for fiber in self._fibers))
 
     # What the kernel asks for
 

@@ -8,9 +8,7 @@ import typer
 
 from understudy.actors.lifecycle import Document
 from understudy.actors.ports.store import StoreRefused
-from understudy.runtime.cli.output import fail, print_json, print_table
-
-FOUND_FAULTS = 1
+from understudy.runtime.cli.output import FOUND_FAULTS, fail, print_json, print_table, report
 
 Database = Annotated[Path, typer.Argument(help="The database of a runtime, such as state.db.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -27,14 +25,7 @@ def check(database: Database, as_json: AsJson = False) -> None:
         found = list(find_faults(database))
     except StoreRefused as error:
         fail(str(error), FOUND_FAULTS)
-    if as_json:
-        print_json(found)
-    else:
-        for finding in found:
-            typer.echo(f"{finding.kind}: {finding.what}")
-        typer.echo(f"{database}: {len(found)} findings" if found else f"{database}: all is well")
-    if found:
-        raise typer.Exit(FOUND_FAULTS)
+    report(database, found, lambda finding: f"{finding.kind}: {finding.what}", as_json)
 
 
 def doctor(database: Database, as_json: AsJson = False) -> None:

@@ -7,8 +7,8 @@ import typer
 
 from understudy.actors.lifecycle import Document
 from understudy.actors.ports.store import StoreError
-from understudy.runtime.cli.database import FOUND_FAULTS, AsJson, Database
-from understudy.runtime.cli.output import fail, print_json, print_table
+from understudy.runtime.cli.database import AsJson, Database
+from understudy.runtime.cli.output import FOUND_FAULTS, fail, print_json, print_table, report
 
 
 def validate_log(
@@ -27,14 +27,7 @@ def validate_log(
             problems = list(check_log(lines, document))
     except OSError as error:
         fail(f"{file} cannot be read: {error.strerror}")
-    if as_json:
-        print_json(problems)
-    else:
-        for problem in problems:
-            typer.echo(f"{file}:{problem.line}: {problem.what}")
-        typer.echo(f"{file}: {len(problems)} problems" if problems else f"{file}: all is well")
-    if problems:
-        raise typer.Exit(FOUND_FAULTS)
+    report(file, problems, lambda problem: f"{file}:{problem.line}: {problem.what}", as_json)
 
 
 def archive(

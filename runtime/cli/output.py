@@ -1,17 +1,31 @@
 """How the command speaks: tables for people, one line on standard error for what went wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 import typer
 
+FOUND_FAULTS = 1  # the exit code of a command that looked for faults and found some
 BAD_USE = 2  # the exit code of a command that was asked for something it cannot do
 
 
 def fail(message: str, code: int = BAD_USE) -> NoReturn:
     typer.echo(f"understudy: {message}", err=True)
     raise typer.Exit(code)
+
+
+def report(subject: Path, found: Sequence[Any], show: Callable[[Any], str], as_json: bool) -> None:
+    """Tell what is wrong with a thing, or that nothing is, and exit accordingly."""
+    if as_json:
+        print_json(found)
+    else:
+        for each in found:
+            typer.echo(show(each))
+        typer.echo(f"{subject}: {len(found)} faults" if found else f"{subject}: all is well")
+    if found:
+        raise typer.Exit(FOUND_FAULTS)
 
 
 def print_json(value: Any) -> None:
