@@ -1,5 +1,7 @@
 """A database with a life in it: a workstream whose first task failed once, was retried and completed, and a second that waits."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,12 @@ from understudy.adapters.stores.sqlite import SqliteStore
 
 DAY_US = 86_400_000_000
 LONG_AGO_US = 20_000 * DAY_US  # in October 2024
+
+
+def ask(path: Path, statement: str, *values: Any) -> list[Any]:
+    """Run a statement past the store, as a careless hand with a tool would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return connection.execute(statement, values).fetchall()
 
 
 class Story:

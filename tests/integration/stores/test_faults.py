@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from tests.contract.stores.samples import batch, move, task
+from tests.integration.stores.database import ask
 from understudy.actors.journal import Book, Journal
 from understudy.actors.kernel import LoopKernel
 from understudy.actors.lifecycle import Entity
@@ -110,7 +111,7 @@ async def test_write_error_loses_nothing_acknowledged_and_corrupts_nothing(tmp_p
     *acknowledged, kind, resumed = finished.stdout.decode().split()
     assert (kind, resumed) == ("failed", "resumed")
     assert await stored(path) == [*map(int, acknowledged), len(acknowledged) + 1]
-    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert ask(path, "PRAGMA integrity_check") == [("ok",)]
 
 
 async def test_lock_held_for_a_moment_is_not_seen(tmp_path: Path) -> None:
@@ -181,9 +182,7 @@ async def test_file_with_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     async with SqliteStore(path):
         pass
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    connection.close()
+    ask(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     with pytest.raises(StoreRefused, match=r"too new.*install a newer understudy"):
         async with SqliteStore(path):
             pass
@@ -225,13 +224,11 @@ async def test_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path
 
 async def test_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE theirs (x)")
-    connection.close()
+    ask(path, "CREATE TABLE theirs (x)")
     with pytest.raises(StoreRefused, match="belongs to another program"):
         async with SqliteStore(path):
             pass
-    assert sqlite3.connect(path).execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+    assert ask(path, "SELECT name FROM sqlite_master") == [("theirs",)]
 
 
 async def test_missing_directory_is_told(tmp_path: Path) -> None:
@@ -255,18 +252,14 @@ async def test_changed_row_is_told_as_damaged_and_not_deleted(tmp_path: Path, ch
     path = tmp_path / "state.db"
     async with SqliteStore(path) as store:
         await store.commit(some(1))
-    connection = sqlite3.connect(path)
-    connection.execute(change)
-    connection.commit()
-    connection.close()
+    ask(path, change)
     async with SqliteStore(path) as store:
         read: Callable[[], Any] = (
             store.trail if "transitions" in change else lambda: store.load(Entity.TASK, "w/000001")
         )
         with pytest.raises(DamagedRow, match="is damaged"):
             await read()
-    count = sqlite3.connect(path).execute("SELECT count(*) FROM tasks, state_transitions").fetchall()
-    assert count == [(1,)]
+    assert ask(path, "SELECT count(*) FROM tasks, state_transitions") == [(1,)]
 
 
 async def test_pickle_in_a_row_is_damage_and_is_never_run(tmp_path: Path) -> None:
@@ -279,10 +272,7 @@ async def test_pickle_in_a_row_is_damage_and_is_never_run(tmp_path: Path) -> Non
     payload = pickle.dumps(Malicious(), protocol=0).decode()
     async with SqliteStore(path) as store:
         await store.commit(some(1))
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE tasks SET snapshot = ?, checksum = ?", (payload, zlib.crc32(payload.encode())))
-    connection.commit()
-    connection.close()
+    ask(path, "UPDATE tasks SET snapshot = ?, checksum = ?", payload, zlib.crc32(payload.encode()))
     async with SqliteStore(path) as store:
         with pytest.raises(DamagedRow):
             await store.load(Entity.TASK, "w/000001")

@@ -3,13 +3,14 @@
 import random  # noqa: TID251 - which bytes are damaged is decided by a seed
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from tests.integration.stores.database import tell_story, write_story
+from tests.integration.stores.database import ask, tell_story, write_story
 from understudy.actors.lifecycle import Document, Entity
 from understudy.actors.ports.store import AttemptQuery, StoreRefused
 from understudy.adapters.stores.sqlite.inspection import examine, find_faults
@@ -30,12 +31,6 @@ def faults(path: Path) -> list[str]:
     return [f"{finding.kind}: {finding.what}" for finding in find_faults(path)]
 
 
-def change(path: Path, statement: str, *values: Any) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute(statement, values)
-    connection.close()
-
-
 def test_sound_database_has_no_faults(database: Path) -> None:
     assert faults(database) == []
 
@@ -45,7 +40,7 @@ def put_task(path: Path, **fields: Any) -> None:
     import msgspec
 
     record = msgspec.structs.replace(tell_story().records[Entity.TASK, "WS-001/s1"], **fields)
-    change(path, STATEMENTS["put_task"], *snapshot_row(record))
+    ask(path, STATEMENTS["put_task"], *snapshot_row(record))
 
 
 def test_snapshot_that_its_history_does_not_lead_to_is_found(database: Path) -> None:
@@ -61,7 +56,7 @@ def test_finished_workstream_with_an_unfinished_task_is_found(database: Path) ->
     from understudy.actors.lifecycle import WorkstreamState
 
     record = msgspec.structs.replace(tell_story().records[Entity.WORKSTREAM, "WS-001"], state=WorkstreamState.COMPLETED)
-    change(database, STATEMENTS["put_workstream"], *snapshot_row(record))
+    ask(database, STATEMENTS["put_workstream"], *snapshot_row(record))
     found = faults(database)
     assert (
         "inconsistent: workstream WS-001: is completed, but task WS-001/s2 is pending (workstream agrees with its tasks)"
@@ -96,16 +91,16 @@ def test_broken_invariant_is_found(database: Path, fields: dict[str, Any], part:
     ],
 )
 def test_what_was_changed_by_hand_is_found(database: Path, statement: str, part: str) -> None:
-    change(database, statement)
+    ask(database, statement)
     assert any(part in fault for fault in faults(database))
 
 
 def content(path: Path) -> Any:
     """All that can be read, or None."""
+    tables = ("workstreams", "tasks", "workers", "breakers", "state_transitions", "attempts", "checks", "meta")
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        tables = ("workstreams", "tasks", "workers", "breakers", "state_transitions", "attempts", "checks", "meta")
-        return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in tables]
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in tables]
     except (sqlite3.Error, UnicodeDecodeError):
         return None
 
@@ -279,16 +274,12 @@ def test_sql_reads_and_does_nothing_else(database: Path, statement: str) -> None
 )
 def test_query_of_attempts_uses_an_index(database: Path, asked: dict[str, Any], index: str) -> None:
     statement, values = attempts_statement(AttemptQuery(**asked))
-    connection = sqlite3.connect(database)
-    plan = " ".join(str(row[-1]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))
-    connection.close()
+    plan = " ".join(str(row[-1]) for row in ask(database, f"EXPLAIN QUERY PLAN {statement}", *values))
     assert f"USING {index}" in plan or f"INDEX {index}" in plan
 
 
 def test_history_uses_an_index(database: Path) -> None:
-    connection = sqlite3.connect(database)
-    plan = connection.execute(f"EXPLAIN QUERY PLAN {STATEMENTS['history']}", ("w", "task", 0, 1)).fetchall()
-    connection.close()
+    plan = ask(database, f"EXPLAIN QUERY PLAN {STATEMENTS['history']}", "w", "task", 0, 1)
     assert "transitions_by_record" in str(plan)
 
 
