@@ -34,7 +34,7 @@ bench: .venv ## Measure speed and memory against peers (ONLY=kernel for a part)
 $(STAMP): pyproject.toml .ci/constraints.txt
 	@echo "Setting up .venv ..."
 ifneq ($(UV),)
-	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv
+	@$(UV) venv --quiet --clear --seed --python "$(PYTHON)" .venv
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint .ci/constraints.txt --editable . --group test --group check --group bench
 else
 	@"$(PYTHON)" -c 'import sys; sys.exit("Python 3.11 or newer is needed, found " + sys.version) if sys.version_info < (3, 11) else None'
