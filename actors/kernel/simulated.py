@@ -70,9 +70,14 @@ class SimulatedKernel(Kernel):
         drained = not self._ready and not self.works
         timers, works = self.count_timers(), self.works
         self.root.stop()
-        self.run(until=self.clock.now(), steps_max=DRAIN_STEPS_MAX + 2 * self.counts.spawned)
+        self._run_out()
         self.root.kill()
+        self._run_out()
         return self.report_stop(before, drained, timers, works, tuple(fiber.name for fiber in self._fibers))
+
+    def _run_out(self) -> None:
+        """Let everything end that can end without time."""
+        self.run(until=self.clock.now(), steps_max=DRAIN_STEPS_MAX + 2 * self.counts.spawned)
 
     # What the kernel asks for
 
