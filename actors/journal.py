@@ -31,6 +31,7 @@ class Book:
         self.landing: tuple[Batch, list[Callback]] | None = None
         self.notify: Callback | None = None
         self._wall_us = wall_us
+        self._newest_us = 0
         self._batch = Batch()
         self._callbacks: list[Callback] = []
 
@@ -58,7 +59,7 @@ class Book:
         metadata: dict[str, Any] | None = None,
     ) -> Transition:
         """Write down a move and the record as it is now. An illegal one raises, and changes nothing."""
-        source = START if before is None or before.generation != after.generation else before.state._value_
+        source = START if before is None or _is_reborn(before, after, entity) else before.state._value_
         try:
             legal = MACHINES[entity].check(after.id, source, trigger, after.state)
         except InvalidTransition:
@@ -73,7 +74,7 @@ class Book:
             source,
             after.state._value_,
             str(trigger),
-            self._wall_us(),
+            self._now_us(),
             legal.severity,
             after.id if entity is Entity.WORKSTREAM else getattr(after, "workstream_id", None),
             reason,
@@ -116,11 +117,18 @@ class Book:
             self._batch, self._callbacks = Batch(), []
         return self.landing
 
-    def landed(self) -> list[Callback]:
-        """The batch is durable. Answers who is to be called back."""
-        callbacks = self.landing[1] if self.landing else []
+    def landed(self, batch: Batch) -> list[Callback]:
+        """A batch is durable. Answers who is to be called back: nobody if it had landed before."""
+        if self.landing is None or self.landing[0] is not batch:
+            return []
+        _, callbacks = self.landing
         self.landing = self.trouble = None
         return callbacks
+
+    def _now_us(self) -> int:
+        """The trail never goes back, although the wall clock may."""
+        self._newest_us = max(self._newest_us, self._wall_us())
+        return self._newest_us
 
     def _wake(self) -> None:
         if self.notify is not None:
@@ -131,47 +139,70 @@ class _Flush(msgspec.Struct, frozen=True):
     """Something waits to be committed."""
 
 
-class Journal(Actor["_Flush | Outcome[None]"]):
+class _Ended(msgspec.Struct, frozen=True):
+    """A commit has ended, well or not."""
+
+    batch: Batch
+    outcome: Outcome[None]
+
+
+class Journal(Actor["_Flush | _Ended"]):
     """Commits what the book holds, one batch at a time."""
 
-    __slots__ = ("_asleep", "_book", "_store")
+    __slots__ = ("_book", "_committing", "_store", "_told")
 
     def __init__(self, parts: tuple[Book, Store]) -> None:
         self._book, self._store = parts
-        self._asleep = True
+        self._committing = False
+        self._told = False  # whether a flush waits in the mail already
 
     def started(self) -> None:
         self._book.notify = self._wake
         self._flush()
 
-    def receive(self, message: "_Flush | Outcome[None]") -> None:
+    def receive(self, message: "_Flush | _Ended") -> None:
         match message:
+            case _Flush():
+                self._told = False
+                self._flush()
+            case _Ended(batch, outcome):
+                self._committing = False
+                self._end(batch, outcome)
+
+    def stopped(self) -> None:
+        self._book.notify = None
+
+    def _end(self, batch: Batch, outcome: Outcome[None]) -> None:
+        match outcome:
             case Succeeded():
-                waiting = self._book.landed()
+                waiting = self._book.landed(batch)
                 self._flush()
                 _call_all(waiting)
             case Failed(StoreUnavailable() as trouble):
                 self._book.trouble = trouble
                 self.context.after(RETRY_S, _Flush())
             case Failed(error):
+                self._book.trouble = StoreUnavailable(f"a commit failed: {error!r}", "failed")
                 raise error  # a fault of ours: supervision restarts the journal, which tries the batch again
-            case Cancelled() | _Flush():
+            case Cancelled():
                 self._flush()
 
-    def stopped(self) -> None:
-        self._book.notify = None
-
     def _wake(self) -> None:
-        if self._asleep:
-            self._asleep = False
+        if not self._committing and not self._told:
+            self._told = True
             self.context.tell(_Flush())
 
     def _flush(self) -> None:
-        taken = self._book.take()
-        self._asleep = taken is None
+        taken = None if self._committing else self._book.take()
         if taken is not None:
             batch, _ = taken
-            self.context.start(lambda: self._store.commit(batch), lambda outcome: outcome)
+            self._committing = True
+            self.context.start(lambda: self._store.commit(batch), lambda outcome: _Ended(batch, outcome))
+
+
+def _is_reborn(before: Record, after: Record, entity: Entity) -> bool:
+    """A record that has ended begins its next generation; nothing else leads back to the start."""
+    return after.generation == before.generation + 1 and MACHINES[entity].is_terminal(before.state)
 
 
 def _call_all(callbacks: list[Callback]) -> None:

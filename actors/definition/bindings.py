@@ -13,7 +13,7 @@ import msgspec
 _EXPRESSION: Final = re.compile(r"\$\{([^{}]*)\}")
 _PARTS: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 _WHOLE: Final = re.compile(r"^[A-Za-z0-9_][\w\-]*(\.[\w\-]+|\[\d+\])*$")
-_PLACEHOLDER: Final = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")
+_PLACEHOLDER: Final = re.compile(r"\{\{|\}\}|\$\{[^{}]*\}|\{([A-Za-z_]\w*)\}")
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -43,8 +43,11 @@ def parse(text: str) -> Reference:
     return Reference(text, tuple(_PARTS.findall(inner)) if _WHOLE.match(inner) else None)
 
 
+def is_reference(value: Any) -> bool:
+    """Whether a value is nothing but one `${...}`."""
+    return isinstance(value, str) and _EXPRESSION.fullmatch(value) is not None
+
+
 def placeholders(texts: tuple[str, ...]) -> dict[str, None]:
     """The names in `{...}` of some texts, in order. `{{` and `}}` stand for themselves."""
-    return dict.fromkeys(
-        name for text in texts for name in _PLACEHOLDER.findall(text.replace("{{", "").replace("}}", ""))
-    )
+    return dict.fromkeys(name for text in texts for name in _PLACEHOLDER.findall(text) if name)

@@ -4,12 +4,16 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-ID_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}$"  # safe in a file name, a URL and a shell
+ID_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}$(?!\n)"  # safe in a file name, a URL and a shell
+TASK_ID_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_\-]{0,127}$(?!\n)"  # a dot leads into an output
 RESERVED_IDS: Final = frozenset({"params", "item", "secrets", "output"})  # what ${...} gives another meaning
 TASKS_MAX: Final = 1_000_000
 DEPTH_MAX: Final = 5  # of workstreams within workstreams
 
 Id = Annotated[str, Meta(pattern=ID_PATTERN, description="Letters, digits, dot, dash and underscore; at most 128.")]
+TaskId = Annotated[
+    str, Meta(pattern=TASK_ID_PATTERN, description="Letters, digits, dash and underscore, no dots; at most 128.")
+]
 Argv = Annotated[tuple[str, ...], Meta(min_length=1)]
 Seconds = Annotated[float, Meta(gt=0, le=31_536_000)]  # up to a year
 Delay = Annotated[float, Meta(ge=0, le=86_400)]

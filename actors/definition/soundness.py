@@ -6,14 +6,15 @@ Every problem is collected. Nothing here recurses: a chain of 100,000 tasks is c
 import re
 from collections.abc import Iterable, Iterator
 
-from understudy.actors.definition.bindings import Reference, placeholders, references
+from understudy.actors.definition.bindings import Reference, is_reference, placeholders, references
 from understudy.actors.definition.cycles import find_cycles
 from understudy.actors.definition.limits import RESERVED_IDS, TASKS_MAX
 from understudy.actors.definition.policies import Check, ErrorRules, RetryPolicy
 from understudy.actors.definition.problems import Problem, did_you_mean
-from understudy.actors.definition.workstream import Task, Tool, Workstream
+from understudy.actors.definition.workstream import Task, Tool, WorkspaceKind, Workstream
 
-_FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+SUGGESTIONS_MAX = 50  # likenesses that are looked for in one definition: each compares with every known word
 
 
 def find_problems(definition: Workstream) -> list[Problem]:
@@ -24,6 +25,8 @@ def find_problems(definition: Workstream) -> list[Problem]:
     problems = [problem for name, tool in definition.tools.items() for problem in _of_tool(f"$.tools.{name}", tool)]
     for index, task in enumerate(definition.tasks):
         problems += scope.of_task(f"$.tasks[{index}]", task)
+    problems += scope.of_tools()
+    problems += _of_workers(definition)
     problems += _of_checks("$.checks", definition.checks)
     problems += _of_retry("$.retry", definition.retry)
     problems += _of_cycles(definition)
@@ -54,6 +57,11 @@ class _Scope:
         self.offered = {each for worker in definition.workers for each in worker.capabilities}
         self.has_workers = bool(definition.workers)
         self.seen: set[str] = set()
+        self.suggestions_left = SUGGESTIONS_MAX
+
+    def suggest(self, word: str, known: Iterable[str]) -> str | None:
+        self.suggestions_left -= 1
+        return did_you_mean(word, known) if self.suggestions_left >= 0 else None
 
     def of_task(self, path: str, task: Task) -> Iterator[Problem]:
         if task.id in self.seen:
@@ -67,8 +75,10 @@ class _Scope:
         if task.call is not None:
             yield from _of_function(f"{path}.call", task.call)
         if task.tool is not None and task.tool not in self.tools:
-            suggestion = did_you_mean(task.tool, self.tools)
+            suggestion = self.suggest(task.tool, self.tools)
             yield Problem(f"{path}.tool", f"there is no tool {task.tool!r}", suggestion)
+        if task.each is not None and not isinstance(task.each, list | tuple) and not is_reference(task.each):
+            yield Problem(f"{path}.each", "it is neither a list nor a ${...} that gives one")
         yield from self._of_order(path, task)
         yield from self._of_references(path, task)
         yield from self._of_placeholders(path, task)
@@ -78,15 +88,26 @@ class _Scope:
         if task.retry is not None:
             yield from _of_retry(f"{path}.retry", task.retry)
 
+    def of_tools(self) -> Iterator[Problem]:
+        """Texts of tools may refer to params and secrets, but know nothing of tasks."""
+        for name, tool in self.tools.items():
+            for _, reference in references(_texts_of(tool)):
+                known = reference.parts is not None and reference.parts[0] in ("params", "secrets")
+                fault = (
+                    self._fault_of(reference, has_item=False) if known else ("a tool knows params and secrets", None)
+                )
+                if fault is not None:
+                    yield Problem(f"$.tools.{name}", f"${{{reference.text}}} is not bound: {fault[0]}", fault[1])
+
     def _of_order(self, path: str, task: Task) -> Iterator[Problem]:
         for index, before in enumerate(task.after):
             if before not in self.ids:
-                suggestion = did_you_mean(before, self.ids)
+                suggestion = self.suggest(before, self.ids)
                 yield Problem(f"{path}.after[{index}]", f"there is no task {before!r}", suggestion)
 
     def _of_references(self, path: str, task: Task) -> Iterator[Problem]:
         for where, reference in _references(task):
-            fault = self._fault_of(reference, has_item=task.each is not None)
+            fault = self._fault_of(reference, has_item=task.each is not None and not where.startswith(".each"))
             if fault is not None:
                 yield Problem(f"{path}{where}", f"${{{reference.text}}} is not bound: {fault[0]}", fault[1])
 
@@ -95,17 +116,17 @@ class _Scope:
             case None:
                 return "it cannot be read", "write ${params.name}, ${task.output.field} or ${item}"
             case ("params", name, *_):
-                return None if name in self.params else (f"there is no param {name!r}", did_you_mean(name, self.params))
+                return None if name in self.params else (f"there is no param {name!r}", self.suggest(name, self.params))
             case ("secrets", name):
                 known = self.secrets
-                return None if name in known else (f"{name!r} is not in secrets", did_you_mean(name, known))
+                return None if name in known else (f"{name!r} is not in secrets", self.suggest(name, known))
             case ("item", *_):
                 return None if has_item else ("there is an item only where `each` is given", None)
             case (task, "output", *_):
-                return None if task in self.ids else (f"there is no task {task!r}", did_you_mean(task, self.ids))
+                return None if task in self.ids else (f"there is no task {task!r}", self.suggest(task, self.ids))
             case (name, *_):
                 what = f"{name!r} is neither params, secrets, item nor the output of a task"
-                return what, f"write ${{{name}.output}}" if name in self.ids else did_you_mean(name, RESERVED_IDS)
+                return what, f"write ${{{name}.output}}" if name in self.ids else self.suggest(name, RESERVED_IDS)
             case _:
                 return "it is empty", None
 
@@ -114,7 +135,7 @@ class _Scope:
         texts = _texts_of(tool) if tool is not None else task.argv or ()
         for name in placeholders(texts):
             if name not in task.inputs:
-                suggestion = did_you_mean(name, task.inputs) or f"add {name} under `with`"
+                suggestion = self.suggest(name, task.inputs) or f"add {name} under `with`"
                 yield Problem(f"{path}.with", f"{{{name}}} is not bound: the input is missing", suggestion)
 
     def _of_capabilities(self, path: str, task: Task) -> Iterator[Problem]:
@@ -123,7 +144,7 @@ class _Scope:
         tool = self.tools.get(task.tool or "")
         for capability in (*task.capabilities, *(tool.capabilities if tool else ())):
             if capability not in self.offered:
-                suggestion = did_you_mean(capability, self.offered)
+                suggestion = self.suggest(capability, self.offered)
                 yield Problem(f"{path}.capabilities", f"no worker offers {capability!r}", suggestion)
 
 
@@ -134,6 +155,8 @@ def _references(task: Task) -> Iterator[tuple[str, Reference]]:
         yield from references(task.condition, ".if")
     if task.each is not None:
         yield from references(task.each, ".each")
+    if task.argv is not None:
+        yield from references(task.argv, ".argv")
 
 
 def _texts_of(tool: Tool) -> tuple[str, ...]:
@@ -141,6 +164,16 @@ def _texts_of(tool: Tool) -> tuple[str, ...]:
     http = tool.http
     request = (http.url, *http.headers.values(), http.body or "") if http else ()
     return (*(tool.argv or ()), *tool.env.values(), tool.cwd or "", tool.stdin or "", *request)
+
+
+def _of_workers(definition: Workstream) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, worker in enumerate(definition.workers):
+        if worker.id in seen:
+            yield Problem(f"$.workers[{index}].id", f"there is another worker {worker.id!r}")
+        seen.add(worker.id)
+    if definition.workspace.kind is WorkspaceKind.WORKTREE and definition.workspace.path is None:
+        yield Problem("$.workspace", "a worktree needs the path of its repository", "add path")
 
 
 def _of_tool(path: str, tool: Tool) -> Iterator[Problem]:
@@ -153,7 +186,7 @@ def _of_tool(path: str, tool: Tool) -> Iterator[Problem]:
 
 
 def _of_function(path: str, name: str) -> Iterator[Problem]:
-    if not _FUNCTION.match(name):
+    if not _FUNCTION.fullmatch(name):
         yield Problem(path, f"{name!r} is not the name of a function", "write package.module:function")
 
 
@@ -180,7 +213,7 @@ def _of_retry(path: str, retry: RetryPolicy) -> Iterator[Problem]:
 def _of_pattern(path: str, pattern: str) -> Iterator[Problem]:
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         yield Problem(path, f"{pattern!r} is not a regular expression: {error}")
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from understudy.actors.definition.limits import Argv, ExitCode, Id, Priority, ReservedWorkers, Seconds
+from understudy.actors.definition.limits import Argv, ExitCode, Id, Priority, ReservedWorkers, Seconds, TaskId
 from understudy.actors.definition.policies import BreakerPolicy, Check, RetryPolicy, WorkerDefinition
 
 
@@ -42,7 +42,7 @@ class HttpRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """A call of an HTTP API. `{name}` in its texts comes from the task's `with`."""
 
     url: str
-    method: Annotated[str, Meta(pattern="^[A-Z]+$")] = "GET"
+    method: Annotated[str, Meta(pattern=r"^[A-Z]+$(?!\n)")] = "GET"
     headers: dict[str, str] = {}
     json: Any = None
     body: str | None = None
@@ -72,7 +72,7 @@ class Tool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 class Task(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One piece of work. It names a tool, or has a function or a program of its own."""
 
-    id: Id
+    id: TaskId
     tool: Annotated[str | None, Meta(description="The name of a tool of this workstream.")] = None
     call: Annotated[str | None, Meta(description="A Python function, module:function.")] = None
     argv: Annotated[Argv | None, Meta(description="A program and its arguments.")] = None

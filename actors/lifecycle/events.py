@@ -6,7 +6,7 @@ moves are held against that document's machine. Triggers are checked where the w
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ _ENDING: Final = "_state_transition"
 class Event(msgspec.Struct, frozen=True):
     """One move as the log tells it."""
 
-    timestamp: datetime
+    timestamp: Annotated[datetime, msgspec.Meta(tz=True)]
     event_type: str
     severity: Severity
     entity_id: str
@@ -71,7 +71,7 @@ def check_log(lines: Iterable[bytes], document: Document | None = None) -> Itera
             return
         try:
             event = msgspec.json.decode(line, type=Event)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
             yield LogProblem(number, str(error).replace("`", ""))
             continue
         if newest is not None and event.timestamp < newest:
@@ -90,13 +90,22 @@ def _fault_of(event: Event, states: dict[tuple[Entity, str], str], document: Doc
     source = event.from_state or START
     before = states.get((entity, event.entity_id))
     states[entity, event.entity_id] = event.to_state
-    if source != START and before is not None and source != before:
+    if before is not None and source != before and not (source == START and _has_ended(entity, before, document)):
         return f"{entity} {event.entity_id} leaves {source}, but it was {before}"
     return _of_move(entity, event, source, document)
 
 
+def _has_ended(entity: Entity, state: str, document: Document | None) -> bool:
+    if document is None:
+        return state in MACHINES[entity].states and MACHINES[entity].is_terminal(state)
+    return entity in DOCUMENTS[document] and state not in DOCUMENTS[document][entity].moves
+
+
 def _of_move(entity: Entity, event: Event, source: str, document: Document | None) -> str | None:
     if document is None:
+        unknown = [each for each in (source, event.to_state) if each not in {START, *MACHINES[entity].states}]
+        if unknown:
+            return f"{unknown[0]!r} is not a state of a {entity}"
         try:
             MACHINES[entity].check(event.entity_id, source, event.trigger, event.to_state)
         except InvalidTransition as error:
@@ -105,7 +114,8 @@ def _of_move(entity: Entity, event: Event, source: str, document: Document | Non
     vocabulary = DOCUMENTS[document].get(entity)
     if vocabulary is None:
         return f"{document} does not know a {entity}"
-    if source == START or (source, event.to_state) in vocabulary.edges:
+    born_as = vocabulary.read(MACHINES[entity].initial)
+    if (source, event.to_state) in {*vocabulary.edges, (START, born_as)}:
         return None
-    allowed = ", ".join(vocabulary.moves.get(source, ())) or "nothing: it is an end"
+    allowed = born_as if source == START else ", ".join(vocabulary.moves.get(source, ())) or "nothing: it is an end"
     return f"{entity} {event.entity_id} in state {source} does not allow {event.to_state}; {document} allows {allowed}"

@@ -10,7 +10,7 @@ import msgspec
 
 from understudy.actors.errors import UnderstudyError
 from understudy.actors.lifecycle import Entity
-from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition
+from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition, WorkstreamRecord
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -44,11 +44,14 @@ class Store(Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
     async def commit(self, batch: Batch) -> None:
-        """Make a batch durable. Raises `StoreUnavailable` when it did not land and may be tried again as it is."""
+        """Make a batch durable. Raises `StoreUnavailable` when it did not land and may be tried again as it is.
+
+        The same batch may land twice, and says the same: who tried it may not know that it had landed.
+        """
         ...
 
     async def last_sequence(self) -> int:
-        """The sequence of the newest transition, 0 when there is none."""
+        """The sequence of the newest transition that ever was, 0 when there was none."""
         ...
 
     async def load(self, entity: Entity, record_id: str) -> Record | None: ...
@@ -87,8 +90,8 @@ class Store(Protocol):
         """Drop answers whose time is over. Answers how many."""
         ...
 
-    async def remove_workstream(self, workstream_id: str) -> None:
-        """Drop a workstream with its tasks, moves and attempts: it has been archived."""
+    async def remove_workstream(self, workstream: WorkstreamRecord) -> bool:
+        """Drop a workstream that was archived, with its tasks, moves and results. Not if it has changed since."""
         ...
 
     def follow(self, *, after: int = 0) -> AsyncIterator[Transition]:

@@ -5,16 +5,18 @@ last whole line, without a gap and without a double. A full file is put aside un
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import msgspec
 
 from understudy.actors.lifecycle.events import to_event
 from understudy.actors.ports.store import Store, StoreRefused
 
 ROTATE_BYTES: Final = 64 * 2**20
-_TAIL_BYTES: Final = 1 * 2**20  # longer than any line
+_BLOCK_BYTES: Final = 64 * 2**10
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -26,9 +28,18 @@ class TransitionLog:
         self._store = store
         self._rotate_bytes = rotate_bytes
         self._sequence: int | None = None
+        self._lock = anyio.Lock()
 
     async def catch_up(self) -> int:
         """Write the moves that the file does not have yet. Answers how many."""
+        async with self._lock:
+            try:
+                return await self._catch_up()
+            except BaseException:
+                self._sequence = None  # look at the file again: it may end in half a line
+                raise
+
+    async def _catch_up(self) -> int:
         if self._sequence is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._sequence = self._resume()
@@ -45,7 +56,7 @@ class TransitionLog:
     def _resume(self) -> int:
         """The sequence of the last whole line. A line that was cut is removed: it will be written again."""
         if self.path.exists():
-            _drop_cut_line(self.path)
+            os.truncate(self.path, _end_of_whole_lines(self.path))
         for path in (self.path, *reversed(self._set_aside())):
             last = _last_line(path)
             if last:
@@ -58,31 +69,36 @@ class TransitionLog:
         self.path.rename(self.path.with_name(f"{self.path.stem}.{first:012}{self.path.suffix}"))
 
     def _set_aside(self) -> list[Path]:
-        return sorted(self.path.parent.glob(f"{self.path.stem}.*{self.path.suffix}"))
+        name = re.compile(rf"{re.escape(self.path.stem)}\.\d{{12}}{re.escape(self.path.suffix)}")
+        return sorted(path for path in self.path.parent.iterdir() if name.fullmatch(path.name))
 
 
-def _drop_cut_line(path: Path) -> None:
-    size = path.stat().st_size
+def _end_of_whole_lines(path: Path, before: int | None = None) -> int:
+    """Where the last whole line ends: behind the last line break, looked for from the end."""
+    end = path.stat().st_size if before is None else before
     with path.open("rb") as file:
-        start = max(0, size - _TAIL_BYTES)
-        file.seek(start)
-        tail = file.read()
-    if tail and not tail.endswith(b"\n"):
-        os.truncate(path, start + tail.rfind(b"\n") + 1)
+        while end > 0:
+            start = max(0, end - _BLOCK_BYTES)
+            file.seek(start)
+            found = file.read(end - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            end = start
+    return 0
 
 
 def _last_line(path: Path) -> bytes:
-    if not path.exists():
+    if not path.exists() or not (end := _end_of_whole_lines(path)):
         return b""
+    start = _end_of_whole_lines(path, end - 1)
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        lines = file.read().splitlines()
-    return lines[-1] if lines else b""
+        file.seek(start)
+        return file.read(end - start)
 
 
 def _sequence_of(path: Path, line: bytes) -> int:
     try:
         event: Any = msgspec.json.decode(line)
         return int(event["metadata"]["sequence"])
-    except (msgspec.DecodeError, LookupError, TypeError, ValueError):
+    except (msgspec.DecodeError, LookupError, TypeError, ValueError, RecursionError):
         raise StoreRefused(f"{path} cannot be followed on: its last line is not ours; move the file away") from None

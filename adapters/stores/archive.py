@@ -5,10 +5,12 @@ writes the same file again.
 """
 
 import os
+import re
 from pathlib import Path
 
 import msgspec
 
+from understudy.actors.definition.limits import ID_PATTERN
 from understudy.actors.errors import UnderstudyError
 from understudy.actors.lifecycle import WORKSTREAM, Entity, Trait
 from understudy.actors.ports.store import AttemptQuery, Store
@@ -30,29 +32,39 @@ class ArchiveError(UnderstudyError):
 
 
 async def archive_finished(store: Store, folder: Path, now_us: int, retention_s: float) -> list[str]:
-    """Put away what ended longer ago than the retention. Answers the ids."""
+    """Put away what ended longer ago than the retention. Answers the names of the files."""
     done: list[str] = []
     states = sorted(WORKSTREAM.having(Trait.TERMINAL))
     after = ""
     while page := await store.page(Entity.WORKSTREAM, states=states, after=after):
         for record in page:
             if isinstance(record, WorkstreamRecord) and record.updated_at + retention_s * 1e6 <= now_us:
-                write_archive(folder, await _gather(store, record))
-                await store.remove_workstream(record.id)
-                done.append(record.id)
+                path = write_archive(folder, await _gather(store, record))
+                if await store.remove_workstream(record):  # not if it was reset meanwhile
+                    done.append(path.name)
+                else:
+                    path.unlink()
         after = page[-1].id
     return done
 
 
 def write_archive(folder: Path, archived: Archived) -> Path:
+    record = archived.workstream
+    if not re.search(ID_PATTERN, record.id):
+        raise ArchiveError(f"{record.id!r} cannot be the name of a file")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{archived.workstream.id}.json"
+    path = folder / f"{record.id}.{record.created_at}.json"  # an id may be used again
     unfinished = path.with_suffix(".part")
     with unfinished.open("wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(archived)) + b"\n")
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(path)
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)  # the name, too, before anything is removed
+    finally:
+        os.close(directory)
     return path
 
 
@@ -61,7 +73,7 @@ def read_archive(path: Path) -> Archived:
         return msgspec.json.decode(path.read_bytes(), type=Archived)
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ArchiveError(f"{path} is not an archive of understudy: {error}") from None
 
 

@@ -5,15 +5,24 @@ from typing import Any, Self
 
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.store import AttemptQuery, Batch
-from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, TaskRecord, Transition
+from understudy.actors.records import (
+    Attempt,
+    CheckResult,
+    Record,
+    StoredAnswer,
+    TaskRecord,
+    Transition,
+    WorkstreamRecord,
+)
 
 
 class MemoryStore:
     def __init__(self) -> None:
         self._records: dict[tuple[Entity, str], Record] = {}
-        self._transitions: list[Transition] = []
-        self._attempts: list[Attempt] = []
-        self._checks: list[CheckResult] = []
+        self._moves: dict[int, Transition] = {}
+        self._tries: dict[tuple[Any, ...], Attempt] = {}
+        self._results: dict[tuple[Any, ...], CheckResult] = {}
+        self._newest = 0
         self._answers: dict[str, StoredAnswer] = {}
 
     async def __aenter__(self) -> Self:
@@ -23,13 +32,14 @@ class MemoryStore:
 
     async def commit(self, batch: Batch) -> None:
         self._records |= batch.snapshots
-        self._transitions += batch.transitions
-        self._attempts += batch.attempts
-        self._checks += batch.checks
+        self._moves |= {each.sequence: each for each in batch.transitions}
+        self._newest = max(self._newest, *self._moves, 0)
+        self._tries |= {(each.task_id, each.generation, each.attempt, each.outcome): each for each in batch.attempts}
+        self._results |= {(each.task_id, each.generation, each.attempt, each.position): each for each in batch.checks}
         self._answers |= {answer.request_id: answer for answer in batch.answers}
 
     async def last_sequence(self) -> int:
-        return self._transitions[-1].sequence if self._transitions else 0
+        return self._newest
 
     async def load(self, entity: Entity, record_id: str) -> Record | None:
         return self._records.get((entity, record_id))
@@ -54,11 +64,11 @@ class MemoryStore:
         return fitting[:limit]
 
     async def history(self, entity: Entity, record_id: str, *, after: int = 0, limit: int = 1_000) -> list[Transition]:
-        found = [each for each in self._transitions if each.entity == entity and each.record_id == record_id]
+        found = [each for each in self._moves.values() if each.entity == entity and each.record_id == record_id]
         return [each for each in found if each.sequence > after][:limit]
 
     async def trail(self, *, after: int = 0, limit: int = 1_000) -> list[Transition]:
-        return [each for each in self._transitions if each.sequence > after][:limit]
+        return [each for each in self._moves.values() if each.sequence > after][:limit]
 
     async def attempts(self, query: AttemptQuery) -> list[Attempt]:
         wanted: dict[str, Any] = {
@@ -68,7 +78,7 @@ class MemoryStore:
         }
         found = [
             attempt
-            for attempt in self._attempts
+            for attempt in self._tries.values()
             if all(getattr(attempt, name) == value for name, value in wanted.items())
             and (query.since is None or attempt.started_at >= query.since)
             and (query.until is None or attempt.started_at < query.until)
@@ -77,7 +87,7 @@ class MemoryStore:
         return newest_first[: query.limit]
 
     async def checks(self, task_id: str) -> list[CheckResult]:
-        found = [each for each in self._checks if each.task_id == task_id]
+        found = [each for each in self._results.values() if each.task_id == task_id]
         return sorted(found, key=lambda each: (each.generation, each.attempt, each.position))
 
     async def answer_to(self, request_id: str, now: int) -> StoredAnswer | None:
@@ -90,21 +100,21 @@ class MemoryStore:
         self._answers = kept
         return dropped
 
-    async def remove_workstream(self, workstream_id: str) -> None:
-        gone = [
-            record
-            for (entity, record_id), record in self._records.items()
-            if (entity, record_id) == (Entity.WORKSTREAM, workstream_id)
-            or (isinstance(record, TaskRecord) and record.workstream_id == workstream_id)
-        ]
-        for record in gone:
-            entity = Entity.TASK if isinstance(record, TaskRecord) else Entity.WORKSTREAM
-            del self._records[entity, record.id]
-        self._transitions = [each for each in self._transitions if each.workstream_id != workstream_id]
-        self._attempts = [each for each in self._attempts if each.workstream_id != workstream_id]
-        mine = {record.id for record in gone if isinstance(record, TaskRecord)} | {workstream_id}
-        self._checks = [each for each in self._checks if each.task_id not in mine]
+    async def remove_workstream(self, workstream: WorkstreamRecord) -> bool:
+        if self._records.get((Entity.WORKSTREAM, workstream.id)) != workstream:
+            return False
+        tasks = {
+            record.id
+            for record in self._records.values()
+            if isinstance(record, TaskRecord) and record.workstream_id == workstream.id
+        }
+        gone = {(Entity.TASK, task_id) for task_id in tasks} | {(Entity.WORKSTREAM, workstream.id)}
+        self._records = {key: record for key, record in self._records.items() if key not in gone}
+        self._moves = {n: each for n, each in self._moves.items() if (each.entity, each.record_id) not in gone}
+        self._tries = {key: each for key, each in self._tries.items() if each.workstream_id != workstream.id}
+        self._results = {key: each for key, each in self._results.items() if key[0] not in {*tasks, workstream.id}}
+        return True
 
     async def follow(self, *, after: int = 0) -> AsyncIterator[Transition]:
-        for each in await self.trail(after=after, limit=len(self._transitions)):
+        for each in await self.trail(after=after, limit=len(self._moves)):
             yield each

@@ -19,12 +19,12 @@ def check(database: Database, as_json: AsJson = False) -> None:
 
     Exits with 0 when all is well and with 1 when something was found.
     """
-    from understudy.adapters.stores.sqlite.inspection import find_faults
+    from understudy.adapters.stores.sqlite.inspection import Finding, find_faults
 
     try:
         found = list(find_faults(database))
     except StoreRefused as error:
-        fail(str(error), FOUND_FAULTS)
+        found = [Finding("refused", str(error))]
     report(database, found, lambda finding: f"{finding.kind}: {finding.what}", as_json)
 
 

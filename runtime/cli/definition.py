@@ -78,8 +78,9 @@ def _explained(problem: Problem) -> str:
     """A problem as a compiler shows it: place, message, the line with a caret, and the remedy."""
     lines = [str(msgspec.structs.replace(problem, suggestion=None))]
     if problem.file and problem.line and problem.column:
-        source = Path(problem.file).read_text(encoding="utf-8").splitlines()[problem.line - 1]
-        lines += [f"    {source}", f"    {' ' * (problem.column - 1)}^"]
+        source = Path(problem.file).read_text(encoding="utf-8", errors="replace").split("\n")
+        if problem.line <= len(source):
+            lines += [f"    {source[problem.line - 1]}", f"    {' ' * (problem.column - 1)}^"]
     if problem.suggestion:
         lines.append(f"    {problem.suggestion}")
     return "\n".join(lines)

@@ -40,7 +40,7 @@ def archive(
     import anyio
 
     from understudy.adapters.clock import wall_us
-    from understudy.adapters.stores.archive import archive_finished
+    from understudy.adapters.stores.archive import ArchiveError, archive_finished
     from understudy.adapters.stores.sqlite import SqliteStore
 
     async def run() -> list[str]:
@@ -51,13 +51,15 @@ def archive(
         fail(f"{database} is not there")
     try:
         done = anyio.run(run)
-    except StoreError as error:
+    except (StoreError, ArchiveError) as error:
         fail(str(error), FOUND_FAULTS)
+    except OSError as error:
+        fail(f"{folder} cannot be written: {error.strerror}", FOUND_FAULTS)
     if as_json:
         print_json(done)
         return
-    for workstream_id in done:
-        typer.echo(str(folder / f"{workstream_id}.json"))
+    for name in done:
+        typer.echo(str(folder / name))
     typer.echo(f"{len(done)} workstreams archived")
 
 

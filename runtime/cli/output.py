@@ -35,13 +35,16 @@ def print_json(value: Any) -> None:
 def print_table(title: str | None, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*headings)
+    table = Table()
+    for heading in headings:
+        table.add_column(Text(heading))
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a pipe has no width: do not fold rows that a program or a person will search
     if title:
-        console.print(title, style="bold", highlight=False)
+        console.print(Text(title), style="bold", highlight=False)
     console.print(table)

@@ -6,6 +6,9 @@ stored is refused here, with the path to the offender.
 
 from collections.abc import Callable, Coroutine, Iterable
 from inspect import Parameter, signature
+from itertools import chain, count
+from math import isfinite
+from types import ModuleType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
 import msgspec
@@ -18,9 +21,10 @@ from understudy.actors.definition import (
     Task,
     When,
     Workstream,
-    find_problems,
 )
 from understudy.actors.errors import MisuseError
+from understudy.runtime.definition.loading import load_data
+from understudy.runtime.definition.yaml_reading import DEPTH_MAX
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -104,10 +108,17 @@ class Binding:
         return Binding(f"{self._text}.{name}")
 
     def __getitem__(self, key: int | str) -> "Binding":
+        if isinstance(key, str) and not key.replace("-", "_").isidentifier():
+            raise MisuseError(f"{key!r} cannot be written in ${{...}}: take the whole and pick it inside the task")
         return Binding(f"{self._text}[{key}]" if isinstance(key, int) else f"{self._text}.{key}")
 
     def __str__(self) -> str:
         return f"${{{self._text}}}"
+
+    def __eq__(self, other: object) -> bool:
+        raise MisuseError(f"{self} has no value before it runs: compare it inside a task")
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         raise MisuseError(f"{self} has no value before it runs: put the decision into a task, or use `condition`")
@@ -153,7 +164,6 @@ class Flow(Adding):
         super().__init__(self, Options())
         self._fields: dict[str, Any] = {"id": id, **fields}
         self._tasks: list[Task] = []
-        self._ids: dict[str, int] = {}
 
     def having(
         self,
@@ -168,23 +178,20 @@ class Flow(Adding):
 
     def build(self) -> Workstream:
         """The definition. Raises `DefinitionError` with everything that is wrong with it."""
-        given = {name: value for name, value in self._fields.items() if value is not None}
-        definition = Workstream(tasks=tuple(self._tasks), **given)
-        problems = find_problems(definition)
-        if problems:
-            raise DefinitionError(problems)
-        return definition
+        given = {name: _stored(value, f"$.{name}") for name, value in self._fields.items() if value is not None}
+        return load_data({**given, "tasks": msgspec.to_builtins(self._tasks)})
 
     def include(self, function: Any, args: Any, kwargs: Any, said: Options, each: Any = None) -> Node[Any]:
         """What `add` and `map` come down to: a task from a function, its arguments and what was said of it."""
         own = function.options if isinstance(function, Function) else Options()
         plain = function.function if isinstance(function, Function) else function
-        id_ = said.id or self._next_id(plain.__name__)
+        where = import_path(plain)
+        id_ = said.id or self._next_id(plain.__name__.lstrip("_"))
         path = f"$.tasks[{len(self._tasks)}]"
         self._tasks.append(
             Task(
                 id=id_,
-                call=import_path(plain),
+                call=where,
                 inputs=_stored(_bound(plain, args, kwargs), f"{path}.with"),
                 after=tuple(node.id for node in said.after),
                 when=said.when,
@@ -201,14 +208,16 @@ class Flow(Adding):
         return Node(id_)
 
     def _next_id(self, name: str) -> str:
-        count = self._ids[name] = self._ids.get(name, 0) + 1
-        return name if count == 1 else f"{name}-{count}"
+        taken = {task.id for task in self._tasks if task.id.startswith(name)}
+        return next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in taken)
 
 
 def import_path(function: Any) -> str:
     """Where a function can be imported from, as module:function."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if not module or not name or "<" in name:
+    bound_to = getattr(function, "__self__", None)
+    is_instance = bound_to is not None and not isinstance(bound_to, type | ModuleType)
+    if not module or not name or "<" in name or is_instance:
         what = name or repr(function)
         raise MisuseError(f"{what} cannot be imported by another process: define it at the top of a module")
     return f"{module}:{name}"
@@ -218,7 +227,7 @@ def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     """The arguments by name, as they are stored."""
     try:
         bound = signature(function).bind(*args, **kwargs)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise MisuseError(f"{function.__qualname__} cannot be called so: {error}") from None
     found: dict[str, Any] = {}
     for name, value in bound.arguments.items():
@@ -229,17 +238,29 @@ def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     return found
 
 
-def _stored(value: Any, path: str) -> Any:
+def _stored(value: Any, path: str, depth: int = 0) -> Any:
     """A value as JSON would store it, with bindings written as `${...}`."""
     if isinstance(value, Binding):
         return str(value)
     if isinstance(value, Node):
         raise MisuseError(f"{path} is a task: hand on its output, {value.id}.output")
+    if depth > DEPTH_MAX:
+        raise DefinitionError([Problem(path, f"nested deeper than {DEPTH_MAX} levels")])
     if isinstance(value, dict):
-        return {str(key): _stored(each, f"{path}.{key}") for key, each in cast("Any", value).items()}
+        return {_key(key, path): _stored(each, f"{path}.{key}", depth + 1) for key, each in cast("Any", value).items()}
     if isinstance(value, list | tuple):
-        return [_stored(each, f"{path}[{index}]") for index, each in enumerate(cast("Any", value))]
+        return [_stored(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(cast("Any", value))]
+    if isinstance(value, float) and not isfinite(value):
+        raise DefinitionError([Problem(path, f"{value} cannot be stored as JSON")])
     try:
-        return msgspec.to_builtins(value)
-    except TypeError:
+        stored = msgspec.to_builtins(value)
+        msgspec.json.encode(stored)
+    except (TypeError, OverflowError, ValueError):
         raise DefinitionError([Problem(path, f"{type(value).__name__} cannot be stored as JSON")]) from None
+    return stored
+
+
+def _key(key: Any, path: str) -> str:
+    if not isinstance(key, str):
+        raise DefinitionError([Problem(path, f"the key {key!r} is not a text")])
+    return key

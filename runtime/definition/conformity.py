@@ -70,6 +70,8 @@ def _of_leaf(path: Path, value: Any, kind: Any) -> list[Mismatch]:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         what = str(error).split(" - at `")[0]
+        if "matching regex" in what:
+            what = f"{value!r} does not have the right form"
         return [_mismatch(path, what[0].lower() + what[1:].replace("`", ""), _suggest(value, kind))]
     return []
 

@@ -1,6 +1,6 @@
 """A definition's graph as people want to see it: Mermaid, DOT, or text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from understudy.actors.definition import Task, Workstream, dependencies
 
@@ -17,7 +17,7 @@ def mermaid(definition: Workstream) -> str:
 
 def dot(definition: Workstream) -> str:
     lines = ["digraph workstream {", "    node [shape=box, style=rounded];"]
-    lines += (f'    "{task.id}" [label="{_label(task, _DOT_BREAK)}"];' for task in definition.tasks)
+    lines += (f'    "{task.id}" [label="{_label(task, _DOT_BREAK, _quoted)}"];' for task in definition.tasks)
     lines += (f'    "{before}" -> "{after}";' for before, after in _edges(definition))
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -50,9 +50,14 @@ def text(definition: Workstream) -> str:
 _DOT_BREAK = r"\n"
 
 
-def _label(task: Task, line_break: str) -> str:
-    does = task.tool or task.call or " ".join(task.argv or ())
-    return f"{task.id}{line_break}{does}{' for each item' if task.each is not None else ''}"
+def _quoted(text: str) -> str:
+    """A text inside the quotes of DOT."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _label(task: Task, line_break: str, escape: Callable[[str], str] = str) -> str:
+    does = " ".join((task.tool or task.call or " ".join(task.argv or ())).split())
+    return f"{task.id}{line_break}{escape(does)}{' for each item' if task.each is not None else ''}"
 
 
 def _edges(definition: Workstream) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from yaml import YAMLError
 
 from understudy.actors.definition import DefinitionError, Problem, Workstream, find_problems
 from understudy.runtime.definition.conformity import Mismatch, find_mismatches
@@ -28,7 +29,7 @@ _ENDINGS: Final = {".yaml": Format.YAML, ".yml": Format.YAML, ".toml": Format.TO
 def load(path: str | Path) -> Workstream:
     """Read and check a file. Raises `DefinitionError` with all its problems."""
     path = Path(path)
-    file = str(path)
+    file = str(path).encode(errors="replace").decode()  # a name may hold bytes that are no text
     form = _ENDINGS.get(path.suffix.lower())
     if form is None:
         what = f"{path.suffix or 'a name without ending'} is not known"
@@ -37,7 +38,7 @@ def load(path: str | Path) -> Workstream:
         size = path.stat().st_size
         if size > FILE_BYTES_MAX:
             raise DefinitionError([Problem("$", f"{size} bytes are too many: at most {FILE_BYTES_MAX}", None, file)])
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DefinitionError([Problem("$", f"it cannot be read: {error.strerror}", None, file)]) from None
     except UnicodeDecodeError as error:
@@ -51,7 +52,7 @@ def load_text(text: str, form: Format, file: str | None = None) -> Workstream:
     try:
         return load_data(data)
     except DefinitionError as error:
-        places = locate(text) if form is not Format.TOML else {}
+        places = {} if form is Format.TOML else _places_in(text)
         placed = [_placed(problem, file, places) for problem in error.problems]
         raise DefinitionError(sorted(placed, key=lambda each: (each.line or 0, each.column or 0))) from None
 
@@ -106,6 +107,14 @@ def _placed(problem: Problem, file: str | None, places: dict[str, Position]) -> 
     return msgspec.structs.replace(problem, file=file, line=line, column=column)
 
 
+def _places_in(text: str) -> dict[str, Position]:
+    """Where things stand. Not all JSON is YAML: then a problem has a path, but no line."""
+    try:
+        return locate(text)
+    except YAMLError:
+        return {}
+
+
 def _read_toml(text: str, file: str | None) -> Any:
     try:
         return tomllib.loads(text)
@@ -113,6 +122,8 @@ def _read_toml(text: str, file: str | None) -> Any:
         raise DefinitionError([Problem("$", str(error), None, file)]) from None
     except RecursionError:
         raise DefinitionError([Problem("$", "nested too deeply", None, file)]) from None
+    except ValueError as error:  # such as a number of five thousand digits
+        raise DefinitionError([Problem("$", str(error), None, file)]) from None
 
 
 def _read_json(text: str, file: str | None) -> Any:
@@ -130,6 +141,8 @@ def _read_json(text: str, file: str | None) -> Any:
         raise DefinitionError([Problem("$", error.msg, None, file, error.lineno, error.colno)]) from None
     except RecursionError:
         raise DefinitionError([Problem("$", "nested too deeply", None, file)]) from None
+    except ValueError as error:  # such as a number of five thousand digits
+        raise DefinitionError([Problem("$", str(error), None, file)]) from None
 
 
 _READERS: Final[dict[Format, Callable[[str, str | None], Any]]] = {

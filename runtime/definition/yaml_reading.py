@@ -48,7 +48,7 @@ def locate(text: str) -> dict[str, Position]:
 class _Open:
     """A mapping or a sequence that is being read."""
 
-    __slots__ = ("anchor", "is_list", "key", "size", "value")
+    __slots__ = ("anchor", "depth", "is_list", "key", "size", "value")
 
     def __init__(self, is_list: bool, anchor: str | None) -> None:
         self.value: Any = [] if is_list else {}
@@ -56,6 +56,7 @@ class _Open:
         self.anchor = anchor
         self.key: Any = _NO_KEY
         self.size = 1
+        self.depth = 1  # levels, its own among them
 
 
 _NO_KEY: Final = object()
@@ -65,7 +66,7 @@ class _Reader:
     def __init__(self, file: str | None) -> None:
         self.file = file
         self.stack: list[_Open] = []
-        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.anchors: dict[str, tuple[Any, int, int]] = {}  # value, size and depth
         self.aliased = 0
         self.root: Any = None
         self.documents = 0
@@ -86,10 +87,13 @@ class _Reader:
         if kind is ScalarEvent:
             if event.tag is not None:
                 self._refuse(event, f"the tag {event.tag} is not allowed")
-            value = _scalar(event.value) if event.implicit[0] else event.value
-            self._put(event, value, 1)
+            try:
+                value = _scalar(event.value) if event.implicit[0] else event.value
+            except ValueError as error:  # such as a number of five thousand digits
+                self._refuse(event, str(error))
+            self._put(event, value, 1, 0)
             if event.anchor is not None:
-                self.anchors[event.anchor] = (value, 1)
+                self.anchors[event.anchor] = (value, 1, 0)
         elif kind is MappingStartEvent or kind is SequenceStartEvent:
             if event.tag is not None:
                 self._refuse(event, f"the tag {event.tag} is not allowed")
@@ -99,8 +103,8 @@ class _Reader:
         elif kind is MappingEndEvent or kind is SequenceEndEvent:
             done = self.stack.pop()
             if done.anchor is not None:
-                self.anchors[done.anchor] = (done.value, done.size)
-            self._put(event, done.value, done.size)
+                self.anchors[done.anchor] = (done.value, done.size, done.depth)
+            self._put(event, done.value, done.size, done.depth)
         elif kind is AliasEvent:
             self._repeat(event)
         elif kind is DocumentStartEvent:
@@ -108,12 +112,13 @@ class _Reader:
             if self.documents > 1:
                 self._refuse(event, "a file holds one document")
 
-    def _put(self, event: Any, value: Any, size: int) -> None:
+    def _put(self, event: Any, value: Any, size: int, depth: int) -> None:
         if not self.stack:
             self.root = value
             return
         parent = self.stack[-1]
         parent.size += size
+        parent.depth = max(parent.depth, depth + 1)
         if parent.is_list:
             parent.value.append(value)
         elif parent.key is _NO_KEY:
@@ -129,11 +134,13 @@ class _Reader:
     def _repeat(self, event: Any) -> None:
         if event.anchor not in self.anchors:
             self._refuse(event, f"there is no anchor &{event.anchor} before it")
-        value, size = self.anchors[event.anchor]
+        value, size, depth = self.anchors[event.anchor]
+        if len(self.stack) + depth > DEPTH_MAX:
+            self._refuse(event, f"nested deeper than {DEPTH_MAX} levels")
         self.aliased += size
         if self.aliased > ALIASED_MAX:
             self._refuse(event, f"aliases repeat more than {ALIASED_MAX} values")
-        self._put(event, value, size)
+        self._put(event, value, size, depth)
 
     def _refuse(self, event: Any, what: str) -> NoReturn:
         mark = event.start_mark
@@ -181,8 +188,8 @@ def _positions(text: str) -> Iterator[tuple[str, Position]]:
                 path = f"{top[0]}[{top[1]}]"
                 top[1] += 1
             elif top[2] is None:
-                top[2] = event.value
-                yield f"{top[0]}.{event.value}", place
+                top[2] = getattr(event, "value", "")  # an alias has none
+                yield f"{top[0]}.{top[2]}", place
                 continue
             else:
                 path = f"{top[0]}.{top[2]}"

@@ -10,6 +10,7 @@ from understudy.actors.journal import PENDING_MAX, Book, Journal
 from understudy.actors.kernel import Ref, SimulatedKernel, Status
 from understudy.actors.lifecycle import Entity, InvalidTransition, Severity, TaskState
 from understudy.actors.ports.store import AttemptQuery, Batch, StoreUnavailable
+from understudy.actors.records import TaskRecord
 from understudy.adapters.stores.memory import MemoryStore
 
 
@@ -146,6 +147,7 @@ def test_journal_that_crashes_loses_nothing() -> None:
     world.queue(1)
     world.kernel.run()
     assert world.kernel.health().status is Status.DEGRADED
+    assert world.book.closed_because == "a commit failed: ValueError('a bug')"
     world.store.error = None
     world.kernel.revive(world.journal)
     world.kernel.run()
@@ -159,3 +161,39 @@ async def test_closing_the_kernel_lands_what_has_gathered() -> None:
     report = world.kernel.close()
     assert report.drained
     assert world.released == ["w/1"]
+
+
+def test_callback_that_writes_and_then_raises_releases_nothing_too_early() -> None:
+    world = World()
+    world.queue(1)
+
+    def write_and_fail() -> None:
+        world.queue(2)
+        world.store.error = StoreUnavailable("disk full", "full")
+        raise ZeroDivisionError
+
+    world.book.then(write_and_fail)
+    world.kernel.run(until=10)
+    assert world.released == ["w/1"]
+    world.store.error = None
+    world.kernel.run()
+    assert world.released == ["w/1", "w/2"]
+
+
+async def test_wall_clock_that_jumps_back_does_not_turn_the_trail_around() -> None:
+    times = iter([100, 50, 200])
+    book = Book(0, lambda: next(times))
+    moves = [book.move(Entity.TASK, None, task(f"w/{number}"), "created") for number in range(3)]
+    assert [each.at for each in moves] == [100, 100, 200]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (task(state=TaskState.RUNNING), task(generation=2)),
+        (task(state=TaskState.FAILED, generation=2), task(generation=1)),
+    ],
+)
+def test_only_what_has_ended_begins_its_next_generation(before: TaskRecord, after: TaskRecord) -> None:
+    with pytest.raises(InvalidTransition):
+        Book(0, lambda: 1).move(Entity.TASK, before, after, "reset")

@@ -5,12 +5,15 @@ cancelled caller waits for the call to end before it is cancelled, so that it kn
 """
 
 import asyncio
+import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import aiosqlite
+
+from understudy.actors.ports.store import StoreRefused
 
 T = TypeVar("T")
 
@@ -20,6 +23,7 @@ class Connection:
         self._path = path
         self._read_only = read_only
         self._connection: aiosqlite.Connection | None = None
+        self._pid = os.getpid()
 
     async def open(self, *pragmas: str) -> None:
         mode = "ro" if self._read_only else "rwc"
@@ -40,14 +44,23 @@ class Connection:
 
     async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Call a function with the connection, on its thread."""
+        if self._connection is None:
+            raise StoreRefused(f"{self._path} is not open")
+        if self._pid != os.getpid():
+            raise StoreRefused(f"{self._path} was opened by pid {self._pid}; open it again after a fork")
         connection = cast("Any", self._connection)
-        task = asyncio.ensure_future(connection._execute(function, connection._conn))
-        cancelled: asyncio.CancelledError | None = None
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
-        return cast("T", task.result())
+        return cast("T", await uncut(connection._execute(function, connection._conn)))
+
+
+async def uncut(work: Coroutine[Any, Any, T]) -> T:
+    """Await something to its end, also when the caller is cancelled meanwhile: then that is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return task.result()

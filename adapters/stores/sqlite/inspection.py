@@ -6,6 +6,7 @@ deleted or mended here.
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -19,7 +20,7 @@ from understudy.actors.records import Record, TaskRecord, Transition, WorkerReco
 from understudy.adapters.stores.sqlite import rows
 from understudy.adapters.stores.sqlite.durability import Durability
 from understudy.adapters.stores.sqlite.ownership import owner_of, refuse_stranger
-from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS
+from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS, migrations
 
 PAGE: Final = 1_000
 _UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)  # names and messages can be damaged, too
@@ -52,13 +53,12 @@ def open_read_only(path: Path) -> sqlite3.Connection:
     """A connection that cannot change the file, whoever has it open."""
     if not path.is_file():
         raise StoreRefused(f"{path} is not there")
-    refuse_stranger(path)
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    connection.text_factory = _lenient
     try:
+        refuse_stranger(path)
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        connection.text_factory = _lenient
         [(version,)] = connection.execute("PRAGMA user_version").fetchall()
     except _UNREADABLE as error:
-        connection.close()
         raise StoreRefused(f"{path} cannot be read: {error}; restore a copy") from None
     if version != SCHEMA_VERSION:
         connection.close()
@@ -74,23 +74,29 @@ def _lenient(data: bytes) -> str:
 def examine(path: Path) -> Condition:
     connection = open_read_only(path)
     try:
-        meta = dict(connection.execute(STATEMENTS["select_meta"]).fetchall())
-        wal = path.with_name(path.name + "-wal")
-        [(newest,)] = connection.execute(STATEMENTS["last_sequence"]).fetchall()
-        return Condition(
-            path=str(path),
-            bytes=path.stat().st_size,
-            wal_bytes=wal.stat().st_size if wal.exists() else 0,
-            sqlite=sqlite3.sqlite_version,
-            schema=SCHEMA_VERSION,
-            durability=meta.get("durability", "unknown"),
-            owner_pid=owner_of(path),
-            transitions=newest or 0,
-            workstreams=dict(connection.execute(STATEMENTS["count_workstreams_by_state"]).fetchall()),
-            tasks=dict(connection.execute(STATEMENTS["count_tasks_by_state"]).fetchall()),
-        )
+        return _condition_of(path, connection)
+    except _UNREADABLE as error:
+        raise StoreRefused(f"{path} is damaged: {error}; restore a copy") from None
     finally:
         connection.close()
+
+
+def _condition_of(path: Path, connection: sqlite3.Connection) -> Condition:
+    meta = dict(connection.execute(STATEMENTS["select_meta"]).fetchall())
+    wal = path.with_name(path.name + "-wal")
+    [(newest,)] = connection.execute(STATEMENTS["last_sequence"]).fetchall()
+    return Condition(
+        path=str(path),
+        bytes=path.stat().st_size,
+        wal_bytes=wal.stat().st_size if wal.exists() else 0,
+        sqlite=sqlite3.sqlite_version,
+        schema=SCHEMA_VERSION,
+        durability=meta.get("durability", "unknown"),
+        owner_pid=owner_of(path),
+        transitions=newest,
+        workstreams=dict(connection.execute(STATEMENTS["count_workstreams_by_state"]).fetchall()),
+        tasks=dict(connection.execute(STATEMENTS["count_tasks_by_state"]).fetchall()),
+    )
 
 
 def find_faults(path: Path) -> Iterator[Finding]:
@@ -112,6 +118,12 @@ def _of_file(connection: sqlite3.Connection) -> Iterator[Finding]:
     meta = dict(connection.execute(STATEMENTS["select_meta"]).fetchall())
     if meta.get("durability") not in set(Durability):
         yield Finding("damaged", f"the file says that its durability is {meta.get('durability')!r}")
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        for _, script in migrations():
+            fresh.executescript(script)
+        wanted = set(fresh.execute(STATEMENTS["schema"]))
+    for (missing,) in wanted - set(connection.execute(STATEMENTS["schema"])):
+        yield Finding("damaged", f"{missing} is missing")
 
 
 class _Inspection:
@@ -148,6 +160,8 @@ class _Inspection:
         self.damaged.clear()  # they have been told already
         for (orphan,) in self.connection.execute(STATEMENTS["orphans"]):
             yield Finding("inconsistent", f"task {orphan} belongs to no workstream")
+        for (record,) in self.connection.execute(STATEMENTS["without_moves"]):
+            yield Finding("inconsistent", f"{record} is there, but no move leads to it")
 
     def _state_in(self, workstream_id: str) -> Callable[[str], str | None]:
         """How to ask for the states of a workstream's tasks."""
@@ -176,37 +190,41 @@ class _Inspection:
         yield from self._told()
 
     def _of_results(self) -> Iterator[Finding]:
-        """Attempts and checks: whether their rows are whole."""
-        for name, read, start, key in (
-            ("page_of_attempts", rows.read_attempt, ("", 0, 0, ""), (0, 1, 2, 7)),
-            ("page_of_checks", rows.read_check, ("", 0, 0, -1), (0, 1, 2, 3)),
+        """Attempts, checks and stored answers: whether their rows are whole."""
+        for name, read, start in (
+            ("page_of_attempts", rows.read_attempt, (b"", 0, 0, b"")),
+            ("page_of_checks", rows.read_check, (b"", 0, 0, -1)),
+            ("page_of_answers", rows.read_answer, (b"",)),
         ):
-            after: tuple[Any, ...] = start
-            while page := self.connection.execute(STATEMENTS[name], (*after, PAGE)).fetchall():
-                for row in page:
-                    self._read(read, row)
-                after = tuple(page[-1][column] for column in key)
+            for row in self._pages(name, start):
+                self._read(read, row)
         yield from self._told()
 
     def _records(self, entity: Entity, workstream_id: str | None = None) -> Iterator[Record]:
-        after = ""
-        name = f"page_of_{entity.value}" + ("" if workstream_id is None else "_in_workstream")
-        while page := self.connection.execute(STATEMENTS[name], (after, workstream_id, PAGE)).fetchall():
-            for row in page:
-                record = self._read(lambda row: rows.read_whole_row(entity, row), row)
-                if record is not None:
-                    yield record
-            after = page[-1][0]
+        name = f"page_of_{entity.value}"
+        pages = (
+            self._pages(name, (b"",))
+            if workstream_id is None
+            else self._pages(f"{name}_in_workstream", (b"",), workstream_id)
+        )
+        for row in pages:
+            record = self._read(lambda row: rows.read_whole_row(entity, row), row)
+            if record is not None:
+                yield record
 
     def _moves(self) -> Iterator[Transition]:
-        after: tuple[Any, ...] = ("", "", 0)
-        while page := self.connection.execute(STATEMENTS["trail_by_record"], (*after, PAGE)).fetchall():
+        for row in self._pages("trail_by_record", (b"", b"", 0)):
+            move = self._read(rows.read_transition, row)
+            if move is not None:
+                yield move
+
+    def _pages(self, name: str, start: tuple[Any, ...], *more: Any) -> Iterator[rows.Row]:
+        """All rows of a table. The key stands at the end of each row, as it is on the disk: its text may be damaged."""
+        after, size = start, len(start)
+        while page := self.connection.execute(STATEMENTS[name], (*after, *more, PAGE)).fetchall():
             for row in page:
-                move = self._read(rows.read_transition, row)
-                if move is not None:
-                    yield move
-            last = page[-1]
-            after = (last[2], last[1], last[0])
+                yield row[:-size]
+            after = page[-1][-size:]
 
     def _read(self, read: Callable[[rows.Row], T], row: rows.Row) -> T | None:
         try:

@@ -21,8 +21,8 @@ INSERT OR REPLACE INTO breakers (id, state, previous_state, generation, created_
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_transition
--- One line of the audit trail.
-INSERT INTO state_transitions (sequence, entity, record_id, generation, from_state, to_state, "trigger", at, severity,
+-- One line of the audit trail. The same batch may be tried twice.
+INSERT OR REPLACE INTO state_transitions (sequence, entity, record_id, generation, from_state, to_state, "trigger", at, severity,
     workstream_id, reason, who, worker_id, attempt, correlation_id, metadata, checksum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
@@ -43,13 +43,14 @@ SELECT * FROM checks WHERE task_id = ? ORDER BY generation, attempt, position
 
 -- name: page_of_checks
 -- Every result, in pages: after (task, generation, attempt, position).
-SELECT * FROM checks WHERE (task_id, generation, attempt, position) > (?, ?, ?, ?)
+SELECT *, CAST(task_id AS BLOB), generation, attempt, position FROM checks
+WHERE (task_id, generation, attempt, position) > (CAST(? AS TEXT), ?, ?, ?)
 ORDER BY task_id, generation, attempt, position LIMIT ?
 
 -- name: put_answer
 -- What a request was answered.
-INSERT OR REPLACE INTO idempotency_keys (request_id, operation, body_digest, answer, created_at, expires_at)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO idempotency_keys (request_id, operation, body_digest, answer, created_at, expires_at, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: select_workstream
 -- The start of every query for a workstream; its conditions follow.
@@ -73,7 +74,14 @@ SELECT * FROM attempts
 
 -- name: last_sequence
 -- The newest line of the trail.
-SELECT max(sequence) FROM state_transitions
+SELECT max((SELECT coalesce(max(sequence), 0) FROM state_transitions),
+    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last_sequence'), 0))
+
+-- name: keep_last_sequence
+-- Before moves are removed: a sequence is never given twice.
+INSERT OR REPLACE INTO meta (name, value)
+SELECT 'last_sequence', CAST(max(coalesce((SELECT max(sequence) FROM state_transitions), 0),
+    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'last_sequence'), 0)) AS TEXT)
 
 -- name: history
 -- One record's moves in order.
@@ -112,33 +120,35 @@ DELETE FROM workstreams WHERE id = ?1
 
 -- name: trail_by_record
 -- Every record's moves, record by record, in pages: after (record, entity, sequence).
-SELECT * FROM state_transitions WHERE (record_id, entity, sequence) > (?, ?, ?)
+SELECT *, CAST(record_id AS BLOB), CAST(entity AS BLOB), sequence FROM state_transitions
+WHERE (record_id, entity, sequence) > (CAST(? AS TEXT), CAST(? AS TEXT), ?)
 ORDER BY record_id, entity, sequence LIMIT ?
 
 -- name: page_of_attempts
 -- Every attempt, in pages: after (task, generation, attempt, outcome).
-SELECT * FROM attempts WHERE (task_id, generation, attempt, outcome) > (?, ?, ?, ?)
+SELECT *, CAST(task_id AS BLOB), generation, attempt, CAST(outcome AS BLOB) FROM attempts
+WHERE (task_id, generation, attempt, outcome) > (CAST(? AS TEXT), ?, ?, CAST(? AS TEXT))
 ORDER BY task_id, generation, attempt, outcome LIMIT ?
 
 -- name: page_of_workstream
--- Whole rows in pages: after an id.
-SELECT * FROM workstreams WHERE id > ?1 ORDER BY id LIMIT ?3
+-- Whole rows in pages, with the key as it is on the disk: after an id.
+SELECT *, CAST(id AS BLOB) FROM workstreams WHERE id > CAST(?1 AS TEXT) ORDER BY id LIMIT ?2
 
 -- name: page_of_worker
--- Whole rows in pages: after an id.
-SELECT * FROM workers WHERE id > ?1 ORDER BY id LIMIT ?3
+-- Whole rows in pages, with the key as it is on the disk: after an id.
+SELECT *, CAST(id AS BLOB) FROM workers WHERE id > CAST(?1 AS TEXT) ORDER BY id LIMIT ?2
 
 -- name: page_of_breaker
--- Whole rows in pages: after an id.
-SELECT * FROM breakers WHERE id > ?1 ORDER BY id LIMIT ?3
+-- Whole rows in pages, with the key as it is on the disk: after an id.
+SELECT *, CAST(id AS BLOB) FROM breakers WHERE id > CAST(?1 AS TEXT) ORDER BY id LIMIT ?2
 
 -- name: page_of_task
--- Whole rows in pages: after an id.
-SELECT * FROM tasks WHERE id > ?1 ORDER BY id LIMIT ?3
+-- Whole rows in pages, with the key as it is on the disk: after an id.
+SELECT *, CAST(id AS BLOB) FROM tasks WHERE id > CAST(?1 AS TEXT) ORDER BY id LIMIT ?2
 
 -- name: page_of_task_in_workstream
--- Whole rows in pages: after an id, of one workstream.
-SELECT * FROM tasks WHERE workstream_id = ?2 AND id > ?1 ORDER BY id LIMIT ?3
+-- Whole rows in pages, with the key as it is on the disk: after an id, of one workstream.
+SELECT *, CAST(id AS BLOB) FROM tasks WHERE workstream_id = ?2 AND id > CAST(?1 AS TEXT) ORDER BY id LIMIT ?3
 
 -- name: put_meta
 -- What is to be known about the file itself.
@@ -159,3 +169,18 @@ SELECT state FROM tasks WHERE id = ?
 -- name: orphans
 -- Tasks of workstreams that are not there.
 SELECT id FROM tasks WHERE workstream_id NOT IN (SELECT id FROM workstreams) LIMIT 100
+
+-- name: page_of_answers
+-- Every stored answer, in pages: after a request.
+SELECT *, CAST(request_id AS BLOB) FROM idempotency_keys WHERE request_id > CAST(? AS TEXT) ORDER BY request_id LIMIT ?
+
+-- name: without_moves
+-- Records that no move leads to.
+SELECT 'task ' || id FROM tasks t WHERE NOT EXISTS (SELECT 1 FROM state_transitions WHERE record_id = t.id AND entity = 'task')
+UNION ALL
+SELECT 'workstream ' || id FROM workstreams t WHERE NOT EXISTS (SELECT 1 FROM state_transitions WHERE record_id = t.id AND entity = 'workstream')
+LIMIT 100
+
+-- name: schema
+-- What a database is made of.
+SELECT type || ' ' || name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'

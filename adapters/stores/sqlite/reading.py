@@ -23,10 +23,10 @@ _READING: Final = frozenset(
 def query(path: Path, statement: str, document: Document | None = None) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
     """The columns and rows of a SELECT. Raises `StoreRefused` for whatever is not one."""
     connection = open_read_only(path)
-    if document is not None:
-        connection.executescript(views_of(document))
-    connection.set_authorizer(_allow_reading)
     try:
+        if document is not None:
+            connection.executescript(views_of(document))
+        connection.set_authorizer(_allow_reading)
         cursor = connection.execute(statement)
     except sqlite3.Error as error:
         connection.close()
@@ -74,5 +74,7 @@ def _allow_reading(action: int, *_: Any) -> int:
 def _rows(connection: sqlite3.Connection, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
     try:
         yield from cursor
+    except sqlite3.Error as error:
+        raise StoreRefused(f"the rows cannot be read: {error}") from None
     finally:
         connection.close()

@@ -86,19 +86,24 @@ def _read_checked(table: str, row: Row, names: tuple[str, ...], truth: str, kind
     """A record whose fields are the columns. SQLite has no truth values: the one that is one is named."""
     *said, checksum = row
     fields = dict(zip(names, said, strict=True))
+    is_truth = fields[truth] in (0, 1)
     fields[truth] = bool(fields[truth])
-    if _checksum(tuple(fields.values())) != checksum:
+    if not is_truth or _checksum(tuple(fields.values())) != checksum:
         raise DamagedRow(table, "/".join(str(part) for part in row[:3]), "its checksum is wrong")
     return msgspec.convert(fields, kind)
 
 
 def answer_row(each: StoredAnswer) -> Row:
     answer = _encode(each.answer).decode()
-    return (each.request_id, each.operation, each.body_digest, answer, each.created_at, each.expires_at)
+    said = (each.request_id, each.operation, each.body_digest, answer, each.created_at, each.expires_at)
+    return (*said, _checksum(said))
 
 
 def read_answer(row: Row) -> StoredAnswer:
-    request_id, operation, body_digest, answer, created_at, expires_at = row
+    *said, checksum = row
+    if _checksum(tuple(said)) != checksum:
+        raise DamagedRow("idempotency_keys", row[0], "its checksum is wrong")
+    request_id, operation, body_digest, answer, created_at, expires_at = said
     return StoredAnswer(request_id, operation, body_digest, msgspec.json.decode(answer), created_at, expires_at)
 
 

@@ -3,19 +3,21 @@
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.store import AttemptQuery, Batch, StoreRefused, StoreUnavailable
-from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition
+from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition, WorkstreamRecord
 from understudy.adapters.stores.sqlite import rows
-from understudy.adapters.stores.sqlite.connection import Connection
+from understudy.adapters.stores.sqlite.connection import Connection, uncut
 from understudy.adapters.stores.sqlite.durability import Durability
 from understudy.adapters.stores.sqlite.ownership import Ownership, refuse_stranger
-from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS, migrations
+from understudy.adapters.stores.sqlite.statements import STATEMENTS, migrations
 
 BUSY_MS: Final = 5_000  # another process may hold the file for a moment: a backup, a reader with a tool
 WAL_BYTES_MAX: Final = 64 * 2**20
+T = TypeVar("T")
+
 PAGE: Final = 1_000  # rows in one read, so that no reader is open for long
 
 
@@ -23,7 +25,7 @@ class SqliteStore:
     """Open it with `async with`. A second writer is refused, and told who is the first."""
 
     def __init__(self, path: str | Path, *, durability: Durability = Durability.FULL, busy_ms: int = BUSY_MS) -> None:
-        self.path = Path(path)
+        self.path = Path(path).resolve()  # two names of one file are one file
         self._durability = durability
         self._busy_ms = busy_ms
         self._ownership = Ownership(self.path)
@@ -33,7 +35,6 @@ class SqliteStore:
     async def __aenter__(self) -> Self:
         if not self.path.parent.is_dir():
             raise StoreRefused(f"{self.path.parent} is not a directory: make it first")
-        refuse_stranger(self.path)
         self._ownership.take()
         try:
             await self._open()
@@ -43,33 +44,27 @@ class SqliteStore:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._reader.close()
-        await self._writer.close()
-        self._ownership.release()
+        await uncut(self._close())
+
+    async def _close(self) -> None:
+        try:
+            await self._reader.close()
+            await self._writer.close()
+        finally:
+            self._ownership.release()
 
     async def commit(self, batch: Batch) -> None:
-        self._ownership.check()
         writes = _writes_of(batch)
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                for statement, values in writes:
-                    connection.executemany(statement, values)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            for statement, values in writes:
+                connection.executemany(statement, values)
 
-        try:
-            await self._writer.run(write)
-        except sqlite3.OperationalError as error:
-            raise _unavailable(self.path, error) from error
+        await self._transact(write)
 
     async def last_sequence(self) -> int:
         [(newest,)] = await self._read("last_sequence")
-        return newest or 0
+        return int(newest)
 
     async def load(self, entity: Entity, record_id: str) -> Record | None:
         found = await self._select(f"{STATEMENTS[f'select_{entity.value}']} WHERE id = ?", (record_id,))
@@ -120,13 +115,25 @@ class SqliteStore:
         return rows.read_answer(found[0]) if found else None
 
     async def forget_answers(self, now: int) -> int:
-        return await self._change("forget_answers", values=(now,))
+        statement = STATEMENTS["forget_answers"]
+        return await self._transact(lambda connection: connection.execute(statement, (now,)).rowcount)
 
-    async def remove_workstream(self, workstream_id: str) -> None:
-        await self._change(*_REMOVALS, values=(workstream_id,))
+    async def remove_workstream(self, workstream: WorkstreamRecord) -> bool:
+        def remove(connection: sqlite3.Connection) -> bool:
+            statement = f"{STATEMENTS['select_workstream']} WHERE id = ?"
+            found = connection.execute(statement, (workstream.id,)).fetchall()
+            if not found or rows.read_snapshot(Entity.WORKSTREAM, found[0]) != workstream:
+                return False
+            connection.execute(STATEMENTS["keep_last_sequence"])
+            for name in _REMOVALS:
+                connection.execute(STATEMENTS[name], (workstream.id,))
+            return True
+
+        return await self._transact(remove)
 
     async def _open(self) -> None:
         try:
+            refuse_stranger(self.path)
             await self._writer.open(
                 f"busy_timeout = {self._busy_ms}",
                 "journal_mode = WAL",
@@ -136,27 +143,40 @@ class SqliteStore:
                 "trusted_schema = OFF",
             )
             await self._writer.run(_migrate)
-            durability = self._durability.value
-            await self._change("put_meta", values=("durability", durability))
             await self._reader.open(f"busy_timeout = {self._busy_ms}", "query_only = ON", "trusted_schema = OFF")
         except sqlite3.DatabaseError as error:
             raise StoreRefused(f"{self.path} cannot be opened: {error}; is it a database of understudy?") from error
-        self.path.chmod(0o600)
+        said = ("durability", self._durability.value)
+        await self._transact(lambda connection: connection.execute(STATEMENTS["put_meta"], said))
 
     async def _read(self, name: str, *values: Any) -> list[Any]:
         return await self._select(STATEMENTS[name], values)
 
     async def _select(self, statement: str, values: Sequence[Any]) -> list[Any]:
-        return await self._reader.run(lambda connection: connection.execute(statement, values).fetchall())
+        try:
+            return await self._reader.run(lambda connection: connection.execute(statement, values).fetchall())
+        except sqlite3.DatabaseError as error:
+            raise StoreUnavailable(f"{self.path} cannot be read: {error}", "failed") from error
 
-    async def _change(self, *names: str, values: Sequence[Any] = ()) -> int:
-        def change(connection: sqlite3.Connection) -> int:
+    async def _transact(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Change something, wholly or not at all."""
+        self._ownership.check()
+
+        def run(connection: sqlite3.Connection) -> T:
             connection.execute("BEGIN IMMEDIATE")
-            changed = sum(connection.execute(STATEMENTS[name], values).rowcount for name in names)
-            connection.execute("COMMIT")
+            try:
+                changed = change(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
             return changed
 
-        return await self._writer.run(change)
+        try:
+            return await self._writer.run(run)
+        except sqlite3.Error as error:
+            raise _unavailable(self.path, error) from error
 
 
 def attempts_statement(query: AttemptQuery) -> tuple[str, tuple[Any, ...]]:
@@ -200,12 +220,6 @@ def _writes_of(batch: Batch) -> list[tuple[str, list[rows.Row]]]:
 
 def _migrate(connection: sqlite3.Connection) -> None:
     [(version,)] = connection.execute("PRAGMA user_version").fetchall()
-    [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
-    if version == 0 and tables:
-        raise StoreRefused("the database belongs to another program; use another file")
-    if version > SCHEMA_VERSION:
-        what = f"its schema is version {version}, and this understudy knows up to {SCHEMA_VERSION}"
-        raise StoreRefused(f"the database is too new: {what}; install a newer understudy")
     for number, script in migrations():
         if number > version:
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
@@ -217,7 +231,7 @@ _KINDS: Final[list[tuple[Callable[[str], bool], str]]] = [
 ]
 
 
-def _unavailable(path: Path, error: sqlite3.OperationalError) -> StoreUnavailable:
+def _unavailable(path: Path, error: sqlite3.Error) -> StoreUnavailable:
     text = str(error)
     kind = next((kind for fits, kind in _KINDS if fits(text)), "failed")
     said = {

@@ -140,9 +140,24 @@ async def test_removed_workstream_leaves_nothing_and_others_alone(store: Store) 
                 move(2 if name == "w" else 4, name, entity=Entity.WORKSTREAM),
             )
         )
-    await store.remove_workstream("w")
+    assert not await store.remove_workstream(workstream("w", name="changed meanwhile"))
+    assert await store.remove_workstream(workstream("w"))
+    assert not await store.remove_workstream(workstream("w"))
     assert await store.load(Entity.WORKSTREAM, "w") is None
     assert [record.id for record in await store.page(Entity.TASK)] == ["x/t"]
     assert [each.sequence for each in await store.trail()] == [3, 4]
     assert [each.task_id for each in await store.attempts(AttemptQuery())] == ["x/t"]
     assert (await store.checks("w/t"), len(await store.checks("x/t"))) == ([], 1)
+    await store.remove_workstream(workstream("x"))
+    assert (await store.trail(), await store.last_sequence()) == ([], 4)  # a sequence is never given twice
+
+
+async def test_batch_that_is_tried_again_says_the_same(store: Store) -> None:
+    tried = batch(task(), move(1), attempt(1), result(0), answer())
+    await store.commit(tried)
+    await store.commit(tried)
+    assert (len(await store.trail()), len(await store.attempts(AttemptQuery())), len(await store.checks("w/t"))) == (
+        1,
+        1,
+        1,
+    )

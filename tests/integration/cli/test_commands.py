@@ -100,3 +100,13 @@ def test_graph_of_an_unsound_file_is_refused(unsound: Path) -> None:
     finished = run("graph", unsound)
     assert finished.returncode == 5
     assert "did you mean 'after'?" in finished.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{", "tasks: [\n", "tasks:\n  - 1\n  - {id: a, call: 'm:f', zzz: 1}\n"])
+@pytest.mark.parametrize("ending", ["yaml", "json", "toml"])
+def test_validate_never_ends_in_a_traceback(tmp_path: Path, text: str, ending: str) -> None:
+    path = tmp_path / f"odd.{ending}"
+    path.write_text(text)
+    finished = run("validate", path)
+    assert finished.returncode == 5
+    assert "Traceback" not in finished.stderr

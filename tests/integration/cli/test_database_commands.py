@@ -90,3 +90,20 @@ def test_log_in_a_documents_words_is_checked_against_that_document(tmp_path: Pat
 def test_nothing_is_archived_that_has_not_ended(database: Path, tmp_path: Path) -> None:
     finished = run("archive", database, "--folder", tmp_path / "archive", "--older-than", "0")
     assert finished.stdout == "0 workstreams archived\n"
+
+
+def test_what_sql_finds_is_shown_as_it_is(database: Path) -> None:
+    assert "[/red] [error] hello" in run("sql", database, "SELECT '[/red] [error] hello'").stdout
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["sql", "--as", "pipeline"], ["archive"], ["check"]])
+def test_damaged_file_never_ends_in_a_traceback(database: Path, command: list[str], tmp_path: Path) -> None:
+    whole = database.read_bytes()
+    for page in range(0, len(whole) // 4_096, 4):
+        data = bytearray(whole)
+        data[page * 4_096 : page * 4_096 + 200] = bytes(200)
+        damaged = tmp_path / f"damaged-{page}.db"
+        damaged.write_bytes(data)
+        more = ["SELECT * FROM steps"] if command[0] == "sql" else []
+        finished = run(command[0], damaged, *more, *command[1:])
+        assert "Traceback" not in finished.stderr

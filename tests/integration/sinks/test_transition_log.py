@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 
@@ -10,6 +11,7 @@ from tests.contract.stores.samples import batch, move
 from tests.integration.stores.database import tell_story
 from understudy.actors.lifecycle.events import check_log
 from understudy.actors.ports.store import Store, StoreRefused
+from understudy.actors.records import Transition
 from understudy.adapters.sinks.transition_log import TransitionLog
 from understudy.adapters.stores.memory import MemoryStore
 
@@ -99,6 +101,53 @@ async def test_file_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path, t
     assert path.read_text() == text
 
 
+async def test_two_who_catch_up_at_once_write_nothing_twice(tmp_path: Path) -> None:
+    path = tmp_path / "transitions.jsonl"
+    log = TransitionLog(path, await filled(5))
+    async with anyio.create_task_group() as group:
+        group.start_soon(log.catch_up)
+        group.start_soon(log.catch_up)
+    assert sequences(path) == [1, 2, 3, 4, 5]
+
+
+async def test_log_goes_on_cleanly_after_a_write_that_failed_half_way(tmp_path: Path) -> None:
+    class Failing(MemoryStore):
+        async def trail(self, *, after: int = 0, limit: int = 1_000) -> list[Transition]:
+            found = await super().trail(after=after, limit=2)
+            if after == 2:
+                with path.open("ab") as file:
+                    file.write(b'{"half')
+                self.trail = super().trail  # type: ignore[method-assign]
+                raise OSError("disk full")
+            return found
+
+    path = tmp_path / "transitions.jsonl"
+    store = Failing()
+    await store.commit(batch(*(move(number, f"w/{number}") for number in range(1, 6))))
+    log = TransitionLog(path, store)
+    with pytest.raises(OSError, match="disk full"):
+        await log.catch_up()
+    await log.catch_up()
+    assert sequences(path) == [1, 2, 3, 4, 5]
+
+
+async def test_line_of_any_length_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "transitions.jsonl"
+    store = MemoryStore()
+    await store.commit(batch(move(1, reason="x" * 300_000)))
+    await TransitionLog(path, store).catch_up()
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:-9])
+    await store.commit(batch(move(2)))
+    await TransitionLog(path, store).catch_up()
+    assert sequences(path) == [1, 2]
+
+
+async def test_other_files_beside_the_log_are_not_taken_for_it(tmp_path: Path) -> None:
+    (tmp_path / "transitions.broken.jsonl").write_text("not ours")
+    assert await TransitionLog(tmp_path / "transitions.jsonl", await filled(1)).catch_up() == 1
+
+
 def line(**fields: object) -> bytes:
     said = {
         "timestamp": "2024-01-15T10:30:00.000Z",
@@ -123,6 +172,9 @@ QUEUED = {"from_state": "pending", "to_state": "queued", "trigger": "scheduler_a
         ([line(), line(**QUEUED)], []),
         ([line(), b"garbage\n", line(**QUEUED)], ["2: JSON is malformed: invalid character (byte 0)"]),
         ([line(severity="loud")], ["1: Invalid enum value 'loud' - at $.severity"]),
+        ([line(), line()], ["2: task t leaves *, but it was pending"]),
+        ([line(timestamp="2024-01-15T10:30:00")], ["1: Expected datetime with a timezone component - at $.timestamp"]),
+        ([line(to_state="nowhere")], ["1: 'nowhere' is not a state of a task"]),
         ([line(event_type="noise")], ["1: 'noise' is not the type of an event"]),
         ([line(), line(**QUEUED)[:-9]], ["2: the last line is cut: the lines before it are whole"]),
         (

@@ -8,7 +8,8 @@ import pytest
 from tests.contract.stores.samples import attempt, batch, move, result, task, workstream
 from understudy.actors.lifecycle import Entity, WorkstreamState
 from understudy.actors.ports.store import Store
-from understudy.adapters.stores.archive import ArchiveError, archive_finished, read_archive
+from understudy.actors.records import CheckResult
+from understudy.adapters.stores.archive import Archived, ArchiveError, archive_finished, read_archive, write_archive
 from understudy.adapters.stores.memory import MemoryStore
 from understudy.adapters.stores.sqlite import SqliteStore
 
@@ -38,18 +39,18 @@ async def test_finished_workstream_moves_to_a_readable_file(tmp_path: Path, kind
             )
         )
         assert await archive_finished(store, tmp_path / "archive", now_us=6 * HOUR_US, retention_s=2 * 3_600) == [
-            "done"
+            "done.1.json"
         ]
         assert await store.load(Entity.WORKSTREAM, "done") is None
         assert [each.sequence for each in await store.trail()] == [3]
         assert [record.id for record in await store.page(Entity.WORKSTREAM)] == ["fresh", "live"]
-    found = read_archive(tmp_path / "archive" / "done.json")
+    found = read_archive(tmp_path / "archive" / "done.1.json")
     assert found.workstream == done
     assert [each.id for each in found.tasks] == ["done/a", "done/b"]
     assert found.transitions == moves
     assert found.attempts == tries
     assert found.checks == checked
-    assert (tmp_path / "archive" / "done.json").read_text().startswith('{\n  "workstream": {\n')
+    assert (tmp_path / "archive" / "done.1.json").read_text().startswith('{\n  "workstream": {\n')
 
 
 async def test_archive_that_was_interrupted_is_written_again(tmp_path: Path) -> None:
@@ -57,10 +58,10 @@ async def test_archive_that_was_interrupted_is_written_again(tmp_path: Path) -> 
     await store.commit(batch(workstream("done", WorkstreamState.COMPLETED)))
     folder = tmp_path / "archive"
     folder.mkdir()
-    (folder / "done.part").write_text("{ half")
-    assert await archive_finished(store, folder, now_us=HOUR_US, retention_s=0) == ["done"]
-    assert read_archive(folder / "done.json").workstream.id == "done"
-    assert sorted(path.name for path in folder.iterdir()) == ["done.json"]
+    (folder / "done.1.part").write_text("{ half")
+    assert await archive_finished(store, folder, now_us=HOUR_US, retention_s=0) == ["done.1.json"]
+    assert read_archive(folder / "done.1.json").workstream.id == "done"
+    assert sorted(path.name for path in folder.iterdir()) == ["done.1.json"]
 
 
 def test_what_is_not_an_archive_is_told(tmp_path: Path) -> None:
@@ -70,3 +71,22 @@ def test_what_is_not_an_archive_is_told(tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(ArchiveError, match="is not an archive of understudy"):
         read_archive(path)
+
+
+@pytest.mark.parametrize("name", ["../escaped", "a/b", "", "a\n"])
+def test_id_that_would_leave_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ArchiveError, match="cannot be the name of a file"):
+        write_archive(tmp_path / "archive", Archived(workstream(name), [], [], [], []))
+
+
+async def test_workstream_that_was_reset_meanwhile_stays(tmp_path: Path) -> None:
+    class Resetting(MemoryStore):
+        async def checks(self, task_id: str) -> list[CheckResult]:
+            await self.commit(batch(workstream("done", generation=2)))
+            return await super().checks(task_id)
+
+    store = Resetting()
+    await store.commit(batch(workstream("done", WorkstreamState.FAILED)))
+    assert await archive_finished(store, tmp_path / "archive", now_us=HOUR_US, retention_s=0) == []
+    assert await store.load(Entity.WORKSTREAM, "done") == workstream("done", generation=2)
+    assert list((tmp_path / "archive").iterdir()) == []

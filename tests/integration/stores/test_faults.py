@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.contract.stores.samples import batch, move, task
+from tests.contract.stores.samples import batch, move, task, workstream
 from tests.integration.stores.database import ask
 from understudy.actors.journal import Book, Journal
 from understudy.actors.kernel import LoopKernel
@@ -225,10 +225,11 @@ async def test_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path
 async def test_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     ask(path, "CREATE TABLE theirs (x)")
+    before = path.read_bytes()
     with pytest.raises(StoreRefused, match="belongs to another program"):
         async with SqliteStore(path):
             pass
-    assert ask(path, "SELECT name FROM sqlite_master") == [("theirs",)]
+    assert path.read_bytes() == before
 
 
 async def test_missing_directory_is_told(tmp_path: Path) -> None:
@@ -291,6 +292,56 @@ async def test_process_exits_after_the_store_was_closed(tmp_path: Path) -> None:
 
 
 async def test_database_is_for_its_owner_only(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    async with SqliteStore(path):
-        assert path.stat().st_mode & 0o777 == 0o600
+    async with SqliteStore(tmp_path / "state.db") as store:
+        await store.commit(some(1))
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+        assert len(list(tmp_path.iterdir())) == 4  # with its log, index and owner
+
+
+async def test_two_names_of_one_file_have_one_owner(tmp_path: Path) -> None:
+    (tmp_path / "name.db").symlink_to(tmp_path / "state.db")
+    async with SqliteStore(tmp_path / "state.db"):
+        with pytest.raises(StoreRefused, match="is in use by pid"):
+            async with SqliteStore(tmp_path / "name.db"):
+                pass
+
+
+@pytest.mark.parametrize("name", ["state.db", "state.db.owner"])
+async def test_file_that_was_removed_while_it_was_open_takes_no_commits(tmp_path: Path, name: str) -> None:
+    async with SqliteStore(tmp_path / "state.db") as store:
+        (tmp_path / name).unlink()
+        with pytest.raises(StoreRefused, match="was removed or replaced while it was open"):
+            await store.commit(some(1))
+
+
+async def test_lock_does_not_outlive_its_owner_in_a_forked_child(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    async with SqliteStore(tmp_path / "state.db"):
+        child = os.fork()
+        if child == 0:
+            os.close(writing)
+            os.read(reading, 1)  # until the parent closes its end
+            os._exit(0)
+    async with SqliteStore(tmp_path / "state.db"):
+        pass
+    os.close(writing)
+    await asyncio.to_thread(os.waitpid, child, 0)
+
+
+async def test_removal_that_fails_is_rolled_back_and_commits_go_on(tmp_path: Path) -> None:
+    async with SqliteStore(tmp_path / "state.db") as store:
+        await store.commit(batch(workstream("w"), task("w/t")))
+        ask(tmp_path / "state.db", "ALTER TABLE attempts RENAME TO hidden")
+        with pytest.raises(StoreUnavailable):
+            await store.remove_workstream(workstream("w"))
+        assert await store.load(Entity.TASK, "w/t") == task("w/t")
+        await store.commit(some(1))
+
+
+async def test_store_that_was_closed_says_so(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+    async with store:
+        pass
+    for use in (store.commit(some(1)), store.load(Entity.TASK, "x")):
+        with pytest.raises(StoreRefused, match="is not open"):
+            await use

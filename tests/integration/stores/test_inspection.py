@@ -10,9 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.contract.stores.samples import answer, batch
 from tests.integration.stores.database import ask, tell_story, write_story
 from understudy.actors.lifecycle import Document, Entity
 from understudy.actors.ports.store import AttemptQuery, StoreRefused
+from understudy.adapters.stores.sqlite import SqliteStore
 from understudy.adapters.stores.sqlite.inspection import examine, find_faults
 from understudy.adapters.stores.sqlite.reading import query
 from understudy.adapters.stores.sqlite.rows import snapshot_row
@@ -87,6 +89,15 @@ def test_broken_invariant_is_found(database: Path, fields: dict[str, Any], part:
         ("DELETE FROM workstreams", "task WS-001/s1 belongs to no workstream"),
         ("UPDATE attempts SET success = 1", "attempts WS-001/s1/1/1 is damaged"),
         ("UPDATE checks SET passed = 1", "checks WS-001/s1/1/1 is damaged"),
+        ("UPDATE attempts SET success = 7", "attempts WS-001/s1/1/1 is damaged"),
+        ("DELETE FROM state_transitions WHERE entity = 'task'", "task WS-001/s1 is there, but no move leads to it"),
+        ("DROP INDEX tasks_by_state", "index tasks_by_state is missing"),
+        ("UPDATE tasks SET id = CAST(X'57532D3030312FF331' AS TEXT) WHERE id = 'WS-001/s1'", "is damaged"),
+        ("UPDATE attempts SET task_id = CAST(X'57532D3030312FF331' AS TEXT)", "is damaged"),
+        (
+            "UPDATE state_transitions SET record_id = CAST(X'57532D3030312FF331' AS TEXT) WHERE sequence > 4",
+            "is damaged",
+        ),
         ("UPDATE tasks SET snapshot = '{' WHERE id = 'WS-001/s1'", "tasks WS-001/s1 is damaged"),
     ],
 )
@@ -287,3 +298,14 @@ def test_copy_of_a_database_reads_the_same(database: Path, tmp_path: Path) -> No
     copy = tmp_path / "copy.db"
     shutil.copy(database, copy)
     assert content(copy) == content(database)
+
+
+async def test_damaged_answer_to_a_request_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    async with SqliteStore(path) as store:
+        await store.commit(batch(answer("r-1")))
+    assert faults(path) == []
+    ask(path, "UPDATE idempotency_keys SET answer = '{}'")
+    assert faults(path) == [
+        "damaged: idempotency_keys r-1 is damaged: its checksum is wrong; restore a copy of the database"
+    ]

@@ -1,8 +1,9 @@
 """Definitions in Python: functions become tasks, outputs become inputs, and what cannot be stored is refused."""
 
 from decimal import Decimal
+from functools import partial
 from pathlib import PurePosixPath
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -134,3 +135,51 @@ def test_graph_is_drawn_as_text_mermaid_and_dot() -> None:
     )
     assert "    t0 --> t1\n" in drawing.mermaid(definition)
     assert '    "fetch" -> "parse";\n' in drawing.dot(definition)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"priority": "high"}, r"\$\.priority"),
+        ({"deadline": -5}, r"\$\.deadline"),
+        ({"on_failure": "whatever"}, r"\$\.on_failure"),
+        ({"prms": {}}, r"\$\.prms: unknown field 'prms' \(did you mean 'params'\?\)"),
+        ({"params": {"o": object()}}, r"\$\.params\.o: object cannot be stored"),
+        ({"params": {"n": float("nan")}}, r"\$\.params\.n: nan cannot be stored"),
+        ({"params": {1: "x"}}, r"\$\.params: the key 1 is not a text"),
+    ],
+)
+def test_fields_of_a_flow_are_checked_like_those_of_a_file(fields: dict[str, Any], path: str) -> None:
+    with pytest.raises(DefinitionError, match=path):
+        Flow("scrape", **fields).build()
+
+
+def test_ids_are_checked_and_do_not_collide() -> None:
+    flow = Flow("scrape")
+    flow.having(id="fetch-2").add(fetch, "a")
+    flow.add(fetch, "b")
+    flow.add(fetch, "c")
+    assert [each.id for each in flow.build().tasks] == ["fetch-2", "fetch", "fetch-3"]
+    flow.having(id="a/b c").add(fetch, "d")
+    with pytest.raises(DefinitionError, match=r"\$\.tasks\[3\]\.id"):
+        flow.build()
+
+
+def test_output_cannot_be_compared_before_it_runs() -> None:
+    with pytest.raises(MisuseError, match="compare it inside a task"):
+        bool(Flow("scrape").add(fetch, "a").output == "yes")
+
+
+class Shop:
+    def sell(self, what: str) -> str:
+        return what
+
+
+def test_what_cannot_be_called_again_elsewhere_is_refused() -> None:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    for function in (Shop().sell, partial(parse, limit=1)):
+        with pytest.raises(MisuseError, match="cannot be imported by another process"):
+            Flow("scrape").add(cast("Any", function), "a")
+    with pytest.raises(DefinitionError, match="nested deeper"):
+        Flow("scrape").add(cast("Any", fetch), cycle)

@@ -104,8 +104,7 @@ def test_every_problem_has_line_column_path_and_remedy(tmp_path: Path) -> None:
         "    after: [fx]\n",
     )
     assert problems_in(path) == [
-        "1:1: $.id: expected str matching regex '^[A-Za-z0-9][A-Za-z0-9_.\\\\-]{0,127}$' "
-        "(Letters, digits, dot, dash and underscore; at most 128.)",
+        "1:1: $.id: 'release 42' does not have the right form (Letters, digits, dot, dash and underscore; at most 128.)",
         "2:1: $.parms: unknown field 'parms' (did you mean 'params'?)",
         "5:5: $.tasks[0].when: invalid enum value 'all_suceeded' (did you mean 'all_succeeded'?)",
         "7:13: $.tasks[0].retry.max_attempts: expected int, got str",
@@ -133,6 +132,13 @@ def test_toml_has_no_lines_but_paths(tmp_path: Path) -> None:
         ("a.toml", "a = " + "[" * 20_000, "nested too deeply"),
         ("a.yaml", "- a\n", "expected a mapping, got a list"),
         ("a.yaml", "", "expected a mapping, got nothing"),
+        ("a.json", '{"a": ' + "9" * 5_000 + "}", "Exceeds the limit"),
+        ("a.yaml", "a: " + "9" * 5_000, "Exceeds the limit"),
+        ("a.toml", "a = " + "9" * 5_000, "Exceeds the limit"),
+        ("a.json", '{"tasks": [], "x": "\\ud83d\\ude00\u007f"}', "unknown field 'x'"),
+        ("a.yaml", 'tasks: [{id: "a\\n", call: "m:f"}]', "does not have the right form"),
+        ("a.yaml", "tasks: [{id: a.b, call: 'm:f'}]", "no dots"),
+        ("a.yaml", "k: &k tasks\n*k : []\n", "unknown field 'k'"),
         ("a.txt", "", ".txt is not known (use .yaml, .toml or .json)"),
     ],
 )
@@ -168,6 +174,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: 1\nb: 2\na: 3\n", "3:1: $: the key 'a' is there twice"),
         ("a: *nothing", "there is no anchor &nothing before it"),
         ("a: 1\n---\nb: 2\n", "a file holds one document"),
+        ("a0: &a0 []\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 100)), "nested deeper than 64 levels"),
         ("{[a]: 1}", "a key must be a text"),
         ("1: a", "a key must be a text, not 1; put it in quotes"),
     ],
@@ -185,3 +192,9 @@ def test_hostile_yaml_is_refused_with_its_place_and_little_memory(text: str, pro
 
 def test_aliases_that_do_not_multiply_are_allowed() -> None:
     assert read_yaml("a: &x {n: 1}\nb: *x\nc: [*x, *x]\n") == {"a": {"n": 1}, "b": {"n": 1}, "c": [{"n": 1}, {"n": 1}]}
+
+
+def test_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"\xef\xbb\xbftasks: []\n")
+    assert load(path).tasks == ()

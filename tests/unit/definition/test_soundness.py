@@ -12,6 +12,8 @@ from understudy.actors.definition import (
     Task,
     Tool,
     WorkerDefinition,
+    Workspace,
+    WorkspaceKind,
     Workstream,
     dependencies,
     find_problems,
@@ -93,6 +95,42 @@ def test_sound_definition_has_no_problems() -> None:
             call("a", capabilities=("gpus",)),
             {"workers": (WorkerDefinition(id="w", capabilities=("gpu",)),)},
             "$.tasks[0].capabilities: no worker offers 'gpus' (did you mean 'gpu'?)",
+        ),
+        (
+            Task(id="a", argv=("echo", '{"a": {missing}}', "{{kept}}")),
+            {},
+            "$.tasks[0].with: {missing} is not bound: the input is missing (add missing under `with`)",
+        ),
+        (
+            Task(id="a", argv=("echo", "${params.x}")),
+            {},
+            "$.tasks[0].argv[1]: ${params.x} is not bound: there is no param 'x'",
+        ),
+        (
+            Task(id="a", tool="t"),
+            {"tools": {"t": Tool(argv=("x",), env={"KEY": "${secrets.NOPE}"})}},
+            "$.tools.t: ${secrets.NOPE} is not bound: 'NOPE' is not in secrets",
+        ),
+        (
+            Task(id="a", tool="t"),
+            {"tools": {"t": Tool(argv=("${b.output}",))}},
+            "$.tools.t: ${b.output} is not bound: a tool knows params and secrets",
+        ),
+        (call("a", each=5), {}, "$.tasks[0].each: it is neither a list nor a ${...} that gives one"),
+        (
+            call("a", each=["${item}"]),
+            {},
+            "$.tasks[0].each[0]: ${item} is not bound: there is an item only where `each` is given",
+        ),
+        (
+            call("a"),
+            {"workers": (WorkerDefinition(id="w"), WorkerDefinition(id="w"))},
+            "$.workers[1].id: there is another worker 'w'",
+        ),
+        (
+            call("a"),
+            {"workspace": Workspace(kind=WorkspaceKind.WORKTREE)},
+            "$.workspace: a worktree needs the path of its repository (add path)",
         ),
         (call("a", checks=(Check(),)), {}, "$.tasks[0].checks[0]: a check has exactly one kind; this one has none"),
         (

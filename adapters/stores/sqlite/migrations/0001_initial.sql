@@ -123,6 +123,7 @@ CREATE TABLE idempotency_keys (
     body_digest TEXT NOT NULL,
     answer TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);

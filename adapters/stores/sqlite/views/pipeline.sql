@@ -2,7 +2,7 @@
 CREATE TEMP VIEW workstreams AS
 SELECT id AS ws_id, {workstream_state} AS state, datetime(created_at / 1000000, 'unixepoch') AS created_at,
     datetime(updated_at / 1000000, 'unixepoch') AS updated_at,
-    json_extract(snapshot, '$.retry_count') AS retry_count
+    coalesce(json_extract(snapshot, '$.retry_count'), 0) AS retry_count
 FROM main.workstreams;
 
 CREATE TEMP VIEW steps AS
