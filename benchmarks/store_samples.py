@@ -156,7 +156,7 @@ async def trail(system: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=data_folder()) as folder:
         path = Path(folder) / "state.db"
         async with SqliteStore(path) as store:
-            await store.commit(Batch(snapshots={(Entity.WORKSTREAM, "w"): owner()}))
+            await store.commit(owner(total + 1))
             for start in range(0, total, 20_000):
                 await store.commit(trail_batch(start, min(20_000, total - start), tasks))
             times: list[float] = []
@@ -175,8 +175,12 @@ async def trail(system: str) -> dict[str, float]:
     return {"history_ms": max(times), "rows": total, "grown_mb": grown, "check_seconds": seconds}
 
 
-def owner() -> WorkstreamRecord:
-    return WorkstreamRecord("w", WorkstreamState.FAILED, created_at=1, updated_at=2)
+def owner(sequence: int) -> Batch:
+    """The workstream of all those tasks, and the moves that led to its end."""
+    record = WorkstreamRecord("w", WorkstreamState.FAILED, created_at=1, updated_at=2)
+    born = Transition(sequence, Entity.WORKSTREAM, "w", 1, "*", "planned", "submitted", 1, workstream_id="w")
+    ended = Transition(sequence + 1, Entity.WORKSTREAM, "w", 1, "planned", "failed", "rejected", 2, workstream_id="w")
+    return Batch(transitions=[born, ended], snapshots={(Entity.WORKSTREAM, "w"): record})
 
 
 async def hostile_yaml(system: str) -> dict[str, float]:
