@@ -10,6 +10,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from understudy.actors.definition.problems import step
+
 _EXPRESSION: Final = re.compile(r"\$\{([^{}]*)\}")
 _PARTS: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 _WHOLE: Final = re.compile(r"^[A-Za-z0-9_][\w\-]*(\.[\w\-]+|\[\d+\])*$")
@@ -33,9 +35,9 @@ def references(value: Any, path: str = "") -> Iterator[tuple[str, Reference]]:
                 for match in _EXPRESSION.finditer(value):
                     yield path, parse(match[1])
         elif isinstance(value, dict):
-            waiting += ((f"{path}.{key}", each) for key, each in cast("dict[str, Any]", value).items())
+            waiting += ((step(path, str(key)), each) for key, each in cast("Any", value).items())
         elif isinstance(value, list | tuple):
-            waiting += ((f"{path}[{index}]", each) for index, each in enumerate(cast("list[Any]", value)))
+            waiting += ((step(path, index), each) for index, each in enumerate(cast("list[Any]", value)))
 
 
 def parse(text: str) -> Reference:

@@ -1,5 +1,6 @@
 """What is wrong with a definition: all of it at once, each with its place and, where there is one, a remedy."""
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
@@ -9,7 +10,15 @@ import msgspec
 from understudy.actors.errors import UnderstudyError
 
 CANDIDATES_MAX: Final = 5_000  # beyond this a likeness costs more than it helps
+_PLAIN: Final = re.compile(r"[\w\-]+")
 SHOWN_MAX: Final = 50  # problems in one message; all are in `problems`
+
+
+def step(path: str, key: str | int) -> str:
+    """One step further down a path: `.name`, `[3]`, or `["any other key"]`."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if _PLAIN.fullmatch(key) else f"{path}[{msgspec.json.encode(key).decode()}]"
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):

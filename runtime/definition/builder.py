@@ -22,6 +22,7 @@ from understudy.actors.definition import (
     When,
     Workstream,
 )
+from understudy.actors.definition.problems import step
 from understudy.actors.errors import MisuseError
 from understudy.runtime.definition.loading import load_data
 from understudy.runtime.definition.yaml_reading import DEPTH_MAX
@@ -247,9 +248,10 @@ def _stored(value: Any, path: str, depth: int = 0) -> Any:
     if depth > DEPTH_MAX:
         raise DefinitionError([Problem(path, f"nested deeper than {DEPTH_MAX} levels")])
     if isinstance(value, dict):
-        return {_key(key, path): _stored(each, f"{path}.{key}", depth + 1) for key, each in cast("Any", value).items()}
+        pairs = ((_key(key, path), each) for key, each in cast("Any", value).items())
+        return {key: _stored(each, step(path, key), depth + 1) for key, each in pairs}
     if isinstance(value, list | tuple):
-        return [_stored(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(cast("Any", value))]
+        return [_stored(each, step(path, index), depth + 1) for index, each in enumerate(cast("Any", value))]
     if isinstance(value, float) and not isfinite(value):
         raise DefinitionError([Problem(path, f"{value} cannot be stored as JSON")])
     try:

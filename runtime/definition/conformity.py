@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from enum import Enum
+from functools import reduce
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from understudy.actors.definition.problems import Problem, did_you_mean
+from understudy.actors.definition.problems import Problem, did_you_mean, step
 
 Path = tuple[str | int, ...]
 
@@ -21,7 +22,7 @@ class Mismatch(msgspec.Struct, frozen=True):
 
 
 def write_path(path: Path) -> str:
-    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return reduce(step, path, "$")
 
 
 def find_mismatches(data: Any, kind: Any) -> list[Mismatch]:

@@ -19,7 +19,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from understudy.actors.definition.problems import DefinitionError, Problem
+from understudy.actors.definition.problems import DefinitionError, Problem, step
 
 DEPTH_MAX: Final = 64  # no definition needs more, and everything that walks one stays shallow
 ALIASED_MAX: Final = 100_000  # values that aliases may repeat, all together
@@ -185,16 +185,17 @@ def _positions(text: str) -> Iterator[tuple[str, Position]]:
         if stack:
             top = stack[-1]
             if top[1] is not None:
-                path = f"{top[0]}[{top[1]}]"
+                path = step(top[0], top[1])
                 top[1] += 1
             elif top[2] is None:
-                top[2] = getattr(event, "value", "")  # an alias has none
-                yield f"{top[0]}.{top[2]}", place
+                key: str = getattr(event, "value", "")  # an alias has none
+                top[2] = key
+                yield step(top[0], key), place
                 continue
             else:
-                path = f"{top[0]}.{top[2]}"
+                path = step(top[0], top[2])
                 top[2] = None
-        if path == "$" or path.endswith("]"):
-            yield path, place
+        if not stack or stack[-1][1] is not None:
+            yield path, place  # of a key, the key's own place has been told
         if kind in (MappingStartEvent, SequenceStartEvent):
             stack.append([path, 0 if kind is SequenceStartEvent else None, None])

@@ -198,3 +198,15 @@ def test_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"\xef\xbb\xbftasks: []\n")
     assert load(path).tasks == ()
+
+
+def test_key_with_dots_or_brackets_has_a_path_of_its_own(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "a.yaml",
+        "tasks:\n  - id: a\n    call: m:f\n    with:\n      a: {b: 1}\n      a.b: ${nope}\n      x: [1]\n      'x[0]': ${nope}\n",
+    )
+    assert [problem.split(": ")[:2] for problem in problems_in(path)] == [
+        ["6:7", '$.tasks[0].with["a.b"]'],
+        ["8:7", '$.tasks[0].with["x[0]"]'],
+    ]
