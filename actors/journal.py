@@ -188,7 +188,8 @@ class Journal(Actor["_Flush | _Ended"]):
                 self._flush()
 
     def _wake(self) -> None:
-        if not self._committing and not self._told:
+        in_trouble = self._book.trouble is not None  # then the next try has its time already
+        if not self._committing and not self._told and not in_trouble:
             self._told = True
             self.context.tell(_Flush())
 

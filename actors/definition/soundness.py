@@ -69,9 +69,7 @@ class _Scope:
         self.seen.add(task.id)
         if task.id in RESERVED_IDS:
             yield Problem(f"{path}.id", f"{task.id!r} has a meaning of its own in ${{...}}", "choose another id")
-        if len(task.kinds) != 1:
-            given = " and ".join(task.kinds) or "none"
-            yield Problem(path, f"a task has exactly one of tool, call and argv; this one has {given}")
+        yield from _of_kinds(path, "a task has exactly one of tool, call and argv", task.kinds)
         if task.call is not None:
             yield from _of_function(f"{path}.call", task.call)
         if task.tool is not None and task.tool not in self.tools:
@@ -177,12 +175,15 @@ def _of_workers(definition: Workstream) -> Iterator[Problem]:
 
 
 def _of_tool(path: str, tool: Tool) -> Iterator[Problem]:
-    if len(tool.kinds) != 1:
-        given = " and ".join(tool.kinds) or "none"
-        yield Problem(path, f"a tool has exactly one of argv, call and http; this one has {given}")
+    yield from _of_kinds(path, "a tool has exactly one of argv, call and http", tool.kinds)
     if tool.call is not None:
         yield from _of_function(f"{path}.call", tool.call)
     yield from _of_retry(f"{path}.retry", tool.retry)
+
+
+def _of_kinds(path: str, rule: str, kinds: tuple[str, ...]) -> Iterator[Problem]:
+    if len(kinds) != 1:
+        yield Problem(path, f"{rule}; this one has {' and '.join(kinds) or 'none'}")
 
 
 def _of_function(path: str, name: str) -> Iterator[Problem]:
@@ -192,9 +193,7 @@ def _of_function(path: str, name: str) -> Iterator[Problem]:
 
 def _of_checks(path: str, checks: Iterable[Check]) -> Iterator[Problem]:
     for index, check in enumerate(checks):
-        if len(check.kinds) != 1:
-            given = " and ".join(check.kinds) or "none"
-            yield Problem(f"{path}[{index}]", f"a check has exactly one kind; this one has {given}")
+        yield from _of_kinds(f"{path}[{index}]", "a check has exactly one kind", check.kinds)
         if check.call is not None:
             yield from _of_function(f"{path}[{index}].call", check.call)
         if check.output_matches is not None:

@@ -25,6 +25,7 @@ from understudy.actors.kernel.entropy import Entropy, SystemEntropy
 from understudy.actors.kernel.errors import IntakeClosed, RefusedError
 from understudy.actors.kernel.kernel import TURN_MESSAGES, Kernel, StopReport
 from understudy.actors.kernel.observer import DeadReason
+from understudy.actors.kernel.uncut import uncut
 from understudy.actors.kernel.work import AnyOutcome, Cancelled, Failed, Succeeded
 
 SLICE_S: Final = 0.002
@@ -82,17 +83,7 @@ class LoopKernel(Kernel):
             self.closing = True
             self._hurry = loop.create_future()
             self._closing = loop.create_task(self._close(self._grace_s if grace_s is None else grace_s))
-        cancelled: CancelledError | None = None
-        while not self._closing.done():
-            try:
-                await asyncio.wait([self._closing])
-            except CancelledError as error:
-                cancelled = error
-                if not self._hurry.done():
-                    self._hurry.set_result(None)
-        if cancelled is not None:
-            raise cancelled
-        return self._closing.result()
+        return await uncut(self._closing, self._hurry_up)
 
     async def settled(self, timeout_s: float | None = None) -> bool:
         """Wait until nothing is ready and no work is under way; timers are not waited for. Answers whether it is so."""
@@ -242,6 +233,10 @@ class LoopKernel(Kernel):
         for task in abandoned:
             _disown(task)
         return tuple(task.get_name() for task in abandoned)
+
+    def _hurry_up(self) -> None:
+        if not self._hurry.done():
+            self._hurry.set_result(None)
 
     def _note_idle(self) -> None:
         if self._idle is not None and not self._idle.done() and not self.works:

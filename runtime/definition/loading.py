@@ -48,7 +48,12 @@ def load(path: str | Path) -> Workstream:
 
 def load_text(text: str, form: Format, file: str | None = None) -> Workstream:
     """Read and check a text."""
-    data = _READERS[form](text, file)
+    try:
+        data = _READERS[form](text, file)
+    except RecursionError:
+        raise DefinitionError([Problem("$", "nested too deeply", None, file)]) from None
+    except ValueError as error:  # such as a number of five thousand digits
+        raise DefinitionError([Problem("$", str(error), None, file)]) from None
     try:
         return load_data(data)
     except DefinitionError as error:
@@ -115,17 +120,6 @@ def _places_in(text: str) -> dict[str, Position]:
         return {}
 
 
-def _read_toml(text: str, file: str | None) -> Any:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DefinitionError([Problem("$", str(error), None, file)]) from None
-    except RecursionError:
-        raise DefinitionError([Problem("$", "nested too deeply", None, file)]) from None
-    except ValueError as error:  # such as a number of five thousand digits
-        raise DefinitionError([Problem("$", str(error), None, file)]) from None
-
-
 def _read_json(text: str, file: str | None) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -139,14 +133,10 @@ def _read_json(text: str, file: str | None) -> Any:
         return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise DefinitionError([Problem("$", error.msg, None, file, error.lineno, error.colno)]) from None
-    except RecursionError:
-        raise DefinitionError([Problem("$", "nested too deeply", None, file)]) from None
-    except ValueError as error:  # such as a number of five thousand digits
-        raise DefinitionError([Problem("$", str(error), None, file)]) from None
 
 
 _READERS: Final[dict[Format, Callable[[str, str | None], Any]]] = {
     Format.YAML: read_yaml,
-    Format.TOML: _read_toml,
+    Format.TOML: lambda text, _: tomllib.loads(text),
     Format.JSON: _read_json,
 }

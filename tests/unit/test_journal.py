@@ -87,6 +87,17 @@ async def test_batch_that_did_not_land_is_tried_again_as_it_was_with_intake_clos
     assert [each.sequence for each in await world.store.trail()] == [1, 2, 3, 4]
 
 
+def test_new_moves_do_not_hurry_a_batch_that_waits_for_its_next_try() -> None:
+    world = World()
+    world.store.error = StoreUnavailable("disk full", "full")
+    world.queue(1)
+    world.kernel.run(until=0.1)
+    for number in range(2, 12):
+        world.queue(number)
+        world.kernel.run(until=0.1)
+    assert len(world.store.tried) == 1
+
+
 def test_moves_that_gather_behind_a_slow_disk_close_the_intake() -> None:
     book = Book(0, lambda: 1)
     pending = task()

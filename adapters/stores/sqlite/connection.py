@@ -7,12 +7,13 @@ cancelled caller waits for the call to end before it is cancelled, so that it kn
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import aiosqlite
 
+from understudy.actors.kernel.uncut import uncut
 from understudy.actors.ports.store import StoreRefused
 
 T = TypeVar("T")
@@ -26,8 +27,7 @@ class Connection:
         self._pid = os.getpid()
 
     async def open(self, *pragmas: str) -> None:
-        mode = "ro" if self._read_only else "rwc"
-        where = f"{self._path.absolute().as_uri()}?mode={mode}"
+        where = uri_of(self._path, "ro" if self._read_only else "rwc")
         self._connection = await aiosqlite.connect(where, uri=True, isolation_level=None, cached_statements=256)
 
         def prepare(connection: sqlite3.Connection) -> None:
@@ -49,18 +49,10 @@ class Connection:
         if self._pid != os.getpid():
             raise StoreRefused(f"{self._path} was opened by pid {self._pid}; open it again after a fork")
         connection = cast("Any", self._connection)
-        return cast("T", await uncut(connection._execute(function, connection._conn)))
+        call: asyncio.Future[T] = asyncio.ensure_future(connection._execute(function, connection._conn))
+        return await uncut(call)
 
 
-async def uncut(work: Coroutine[Any, Any, T]) -> T:
-    """Await something to its end, also when the caller is cancelled meanwhile: then that is raised afterwards."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    return task.result()
+def uri_of(path: Path, mode: str) -> str:
+    """How SQLite is told to open a file: `ro` cannot change it, `rwc` makes it."""
+    return f"{path.absolute().as_uri()}?mode={mode}"

@@ -14,10 +14,17 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from understudy.actors.lifecycle import MACHINES, Entity
-from understudy.actors.lifecycle.invariants import check_history, check_task, check_worker, check_workstream
+from understudy.actors.lifecycle.invariants import (
+    Breach,
+    check_history,
+    check_task,
+    check_worker,
+    check_workstream,
+)
 from understudy.actors.ports.store import DamagedRow, StoreRefused
 from understudy.actors.records import Record, TaskRecord, Transition, WorkerRecord, WorkstreamRecord, task_id
 from understudy.adapters.stores.sqlite import rows
+from understudy.adapters.stores.sqlite.connection import uri_of
 from understudy.adapters.stores.sqlite.durability import Durability
 from understudy.adapters.stores.sqlite.ownership import owner_of, refuse_stranger
 from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS, migrations
@@ -55,7 +62,7 @@ def open_read_only(path: Path) -> sqlite3.Connection:
         raise StoreRefused(f"{path} is not there")
     try:
         refuse_stranger(path)
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        connection = sqlite3.connect(uri_of(path, "ro"), uri=True, isolation_level=None)
         connection.text_factory = _lenient
         [(version,)] = connection.execute("PRAGMA user_version").fetchall()
     except _UNREADABLE as error:
@@ -130,11 +137,12 @@ class _Inspection:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.damaged: list[Finding] = []
+        self.workstream: WorkstreamRecord | None = None
 
     def run(self) -> Iterator[Finding]:
         for entity in Entity:
             yield from self._of_snapshots(entity)
-        yield from self._of_workstreams()
+        yield from self._of_company()
         yield from self._of_histories()
         yield from self._of_results()
 
@@ -142,26 +150,34 @@ class _Inspection:
         for record in self._records(entity):
             match record:
                 case TaskRecord():
-                    breaches = check_task(record, self._state_in(record.workstream_id))
+                    yield from _told(check_task(record, self._state_in(record.workstream_id)))
+                    workstream = self._workstream(record.workstream_id)
+                    if workstream is not None:
+                        yield from _told(check_workstream(workstream, [record]))
                 case WorkerRecord():
-                    breaches = check_worker(record)
+                    yield from _told(check_worker(record))
                 case _:
-                    continue
-            yield from (Finding("inconsistent", str(breach)) for breach in breaches)
-        yield from self._told()
+                    pass
+        yield from self._damage()
 
-    def _of_workstreams(self) -> Iterator[Finding]:
-        """Workstreams against their tasks, which are not held in memory: there may be a million."""
-        for workstream in self._records(Entity.WORKSTREAM):
-            if isinstance(workstream, WorkstreamRecord):
-                tasks = (task for task in self._records(Entity.TASK, workstream.id) if isinstance(task, TaskRecord))
-                for breach in check_workstream(workstream, tasks):
-                    yield Finding("inconsistent", str(breach))
-        self.damaged.clear()  # they have been told already
+    def _of_company(self) -> Iterator[Finding]:
+        """Records that stand alone: tasks without a workstream, and what no move leads to."""
         for (orphan,) in self.connection.execute(STATEMENTS["orphans"]):
             yield Finding("inconsistent", f"task {orphan} belongs to no workstream")
         for (record,) in self.connection.execute(STATEMENTS["without_moves"]):
             yield Finding("inconsistent", f"{record} is there, but no move leads to it")
+
+    def _workstream(self, workstream_id: str) -> WorkstreamRecord | None:
+        """A task's workstream. Tasks come in the order of their ids, so the last one is mostly the right one."""
+        if self.workstream is None or self.workstream.id != workstream_id:
+            statement = f"{STATEMENTS['select_workstream']} WHERE id = ?"
+            found = self.connection.execute(statement, (workstream_id,)).fetchall()
+            try:
+                record = rows.read_snapshot(Entity.WORKSTREAM, found[0]) if found else None
+            except DamagedRow:
+                record = None  # it is told among the workstreams
+            self.workstream = record if isinstance(record, WorkstreamRecord) else None
+        return self.workstream
 
     def _state_in(self, workstream_id: str) -> Callable[[str], str | None]:
         """How to ask for the states of a workstream's tasks."""
@@ -176,10 +192,7 @@ class _Inspection:
         """Each record's chain of moves, and whether it ends where the record is."""
         for (record_id, entity), moves in groupby(self._moves(), key=lambda each: (each.record_id, each.entity)):
             last: list[Transition] = []
-            yield from (
-                Finding("inconsistent", str(breach))
-                for breach in check_history(MACHINES[entity], _remember_last(moves, last))
-            )
+            yield from _told(check_history(MACHINES[entity], _remember_last(moves, last)))
             statement = f"{STATEMENTS[f'select_{entity.value}']} WHERE id = ?"
             found = self.connection.execute(statement, (record_id,)).fetchall()
             if not found:
@@ -187,7 +200,7 @@ class _Inspection:
             elif last and (found[0][1], found[0][2]) != (last[0].to_state, last[0].generation):
                 what = f"{entity.value} {record_id} is {found[0][1]}, but its last move led to {last[0].to_state}"
                 yield Finding("inconsistent", what)
-        yield from self._told()
+        yield from self._damage()
 
     def _of_results(self) -> Iterator[Finding]:
         """Attempts, checks and stored answers: whether their rows are whole."""
@@ -198,16 +211,10 @@ class _Inspection:
         ):
             for row in self._pages(name, start):
                 self._read(read, row)
-        yield from self._told()
+        yield from self._damage()
 
-    def _records(self, entity: Entity, workstream_id: str | None = None) -> Iterator[Record]:
-        name = f"page_of_{entity.value}"
-        pages = (
-            self._pages(name, (b"",))
-            if workstream_id is None
-            else self._pages(f"{name}_in_workstream", (b"",), workstream_id)
-        )
-        for row in pages:
+    def _records(self, entity: Entity) -> Iterator[Record]:
+        for row in self._pages(f"page_of_{entity.value}", (b"",)):
             record = self._read(lambda row: rows.read_whole_row(entity, row), row)
             if record is not None:
                 yield record
@@ -218,10 +225,10 @@ class _Inspection:
             if move is not None:
                 yield move
 
-    def _pages(self, name: str, start: tuple[Any, ...], *more: Any) -> Iterator[rows.Row]:
+    def _pages(self, name: str, start: tuple[Any, ...]) -> Iterator[rows.Row]:
         """All rows of a table. The key stands at the end of each row, as it is on the disk: its text may be damaged."""
         after, size = start, len(start)
-        while page := self.connection.execute(STATEMENTS[name], (*after, *more, PAGE)).fetchall():
+        while page := self.connection.execute(STATEMENTS[name], (*after, PAGE)).fetchall():
             for row in page:
                 yield row[:-size]
             after = page[-1][-size:]
@@ -233,9 +240,13 @@ class _Inspection:
             self.damaged.append(Finding("damaged", str(error)))
             return None
 
-    def _told(self) -> Iterator[Finding]:
+    def _damage(self) -> Iterator[Finding]:
         found, self.damaged = self.damaged, []
         return iter(found)
+
+
+def _told(breaches: Iterator[Breach]) -> Iterator[Finding]:
+    return (Finding("inconsistent", str(breach)) for breach in breaches)
 
 
 def _remember_last(moves: Iterator[Transition], last: list[Transition]) -> Iterator[Transition]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from understudy.actors.ports.store import StoreRefused
+from understudy.adapters.stores.sqlite.connection import uri_of
 from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION
 
 _NETWORK: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph", "glusterfs"})
@@ -110,7 +111,7 @@ def refuse_stranger(database: Path) -> None:
     with database.open("rb") as file:
         if size < _HEADER_BYTES or not file.read(_HEADER_BYTES).startswith(b"SQLite format 3\0"):
             raise StoreRefused(f"{database} cannot be opened: is it a database of understudy? It is left as it is")
-    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(uri_of(database, "ro"), uri=True)) as connection:
         [(version,)] = connection.execute("PRAGMA user_version").fetchall()
         [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     if version == 0 and tables:

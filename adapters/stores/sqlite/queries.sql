@@ -146,10 +146,6 @@ SELECT *, CAST(id AS BLOB) FROM breakers WHERE id > CAST(?1 AS TEXT) ORDER BY id
 -- Whole rows in pages, with the key as it is on the disk: after an id.
 SELECT *, CAST(id AS BLOB) FROM tasks WHERE id > CAST(?1 AS TEXT) ORDER BY id LIMIT ?2
 
--- name: page_of_task_in_workstream
--- Whole rows in pages, with the key as it is on the disk: after an id, of one workstream.
-SELECT *, CAST(id AS BLOB) FROM tasks WHERE workstream_id = ?2 AND id > CAST(?1 AS TEXT) ORDER BY id LIMIT ?3
-
 -- name: put_meta
 -- What is to be known about the file itself.
 INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)

@@ -1,24 +1,26 @@
 """The store on SQLite: commits through one write connection, reads through another."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from understudy.actors.kernel.uncut import uncut
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.store import AttemptQuery, Batch, StoreRefused, StoreUnavailable
 from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition, WorkstreamRecord
 from understudy.adapters.stores.sqlite import rows
-from understudy.adapters.stores.sqlite.connection import Connection, uncut
+from understudy.adapters.stores.sqlite.connection import Connection
 from understudy.adapters.stores.sqlite.durability import Durability
 from understudy.adapters.stores.sqlite.ownership import Ownership, refuse_stranger
 from understudy.adapters.stores.sqlite.statements import STATEMENTS, migrations
 
 BUSY_MS: Final = 5_000  # another process may hold the file for a moment: a backup, a reader with a tool
 WAL_BYTES_MAX: Final = 64 * 2**20
-T = TypeVar("T")
-
 PAGE: Final = 1_000  # rows in one read, so that no reader is open for long
+
+T = TypeVar("T")
 
 
 class SqliteStore:
@@ -44,7 +46,7 @@ class SqliteStore:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await uncut(self._close())
+        await uncut(asyncio.ensure_future(self._close()))
 
     async def _close(self) -> None:
         try:
@@ -225,18 +227,10 @@ def _migrate(connection: sqlite3.Connection) -> None:
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
 
 
-_KINDS: Final[list[tuple[Callable[[str], bool], str]]] = [
-    (lambda text: "full" in text, "full"),
-    (lambda text: "locked" in text or "busy" in text, "locked"),
-]
-
-
 def _unavailable(path: Path, error: sqlite3.Error) -> StoreUnavailable:
     text = str(error)
-    kind = next((kind for fits, kind in _KINDS if fits(text)), "failed")
-    said = {
-        "full": f"{path}: disk full, not accepting work; free some space",
-        "locked": f"{path} is locked by another process; it is tried again",
-        "failed": f"{path} cannot be written: {text}",
-    }
-    return StoreUnavailable(said[kind], kind)
+    if "full" in text:
+        return StoreUnavailable(f"{path}: disk full, not accepting work; free some space", "full")
+    if "locked" in text or "busy" in text:
+        return StoreUnavailable(f"{path} is locked by another process; it is tried again", "locked")
+    return StoreUnavailable(f"{path} cannot be written: {text}", "failed")
