@@ -30,6 +30,7 @@ class Book:
         self.trouble: StoreUnavailable | None = None
         self.landing: tuple[Batch, list[Callback]] | None = None
         self.notify: Callback | None = None
+        self.published: Callable[[Batch], None] | None = None  # told of every batch that has landed
         self._wall_us = wall_us
         self._newest_us = 0
         self._batch = Batch()
@@ -43,6 +44,13 @@ class Book:
         if len(self._batch.transitions) >= PENDING_MAX:
             return f"the disk is slow: {len(self._batch.transitions)} moves wait to be stored"
         return None
+
+    def now_us(self) -> int:
+        """The time of day. It never goes back, although the wall clock may."""
+        now = self._wall_us()
+        if now > self._newest_us:
+            self._newest_us = now
+        return self._newest_us
 
     def move(
         self,
@@ -74,7 +82,7 @@ class Book:
             source,
             after.state._value_,
             str(trigger),
-            self._now_us(),
+            self.now_us(),
             legal.severity,
             after.id if entity is Entity.WORKSTREAM else getattr(after, "workstream_id", None),
             reason,
@@ -125,11 +133,6 @@ class Book:
         self.landing = self.trouble = None
         return callbacks
 
-    def _now_us(self) -> int:
-        """The trail never goes back, although the wall clock may."""
-        self._newest_us = max(self._newest_us, self._wall_us())
-        return self._newest_us
-
     def _wake(self) -> None:
         if self.notify is not None:
             self.notify()
@@ -177,6 +180,8 @@ class Journal(Actor["_Flush | _Ended"]):
             case Succeeded():
                 waiting = self._book.landed(batch)
                 self._flush()
+                if self._book.published is not None:
+                    self._book.published(batch)
                 _call_all(waiting)
             case Failed(StoreUnavailable() as trouble):
                 self._book.trouble = trouble

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from understudy.actors.definition.workstream import Task
 from understudy.actors.lifecycle import BreakerState, Entity, Severity, TaskState, WorkerState, WorkstreamState
 
 
@@ -52,7 +53,8 @@ class WorkstreamRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False
     deadline_at: int | None = None
     due_at: int | None = None
     last_error: str | None = None
-    definition: Any = None
+    ending: str | None = None  # the trigger of the end that it is on its way to
+    definition: Any = None  # a Workstream; its tasks are left out once each has a record of its own
 
 
 def task_id(workstream_id: str, key: str) -> str:
@@ -86,6 +88,9 @@ class TaskRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     exit_code: int | None = None
     last_error: str | None = None
     output: Any = None
+    definition: Task | None = None
+    map_of: str | None = None  # the key of the task that this is one item of
+    item: Any = None
 
 
 class WorkerRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -5,12 +5,13 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
 import msgspec
 
 from understudy.actors.definition.problems import step
+from understudy.actors.errors import UnderstudyError
 
 _EXPRESSION: Final = re.compile(r"\$\{([^{}]*)\}")
 _PARTS: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
@@ -53,3 +54,51 @@ def is_reference(value: Any) -> bool:
 def placeholders(texts: tuple[str, ...]) -> dict[str, None]:
     """The names in `{...}` of some texts, in order. `{{` and `}}` stand for themselves."""
     return dict.fromkeys(name for text in texts for name in _PLACEHOLDER.findall(text) if name)
+
+
+class Unbound(UnderstudyError):
+    """A `${...}` that has no value now that it is needed."""
+
+
+def bind(value: Any, look_up: Callable[[tuple[str, ...]], Any]) -> Any:
+    """A value with every reference replaced. What was put in is never looked at again: data cannot refer to anything."""
+    if isinstance(value, str):
+        if "${" not in value:
+            return value
+        whole = _EXPRESSION.fullmatch(value)
+        if whole is not None:
+            return look_up(_parts_of(whole[1]))
+        return _EXPRESSION.sub(lambda match: _written(look_up(_parts_of(match[1]))), value)
+    if isinstance(value, dict):
+        return {key: bind(each, look_up) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [bind(each, look_up) for each in cast("list[Any]", value)]
+    return value
+
+
+def follow(value: Any, parts: tuple[str, ...], name: str) -> Any:
+    """What lies below a value, by keys and `[0]`. Raises `Unbound` where there is nothing."""
+    for part in parts:
+        key = int(part[1:-1]) if part.startswith("[") else part
+        try:
+            value = value[key]
+        except (LookupError, TypeError):
+            where = step("", key).lstrip(".")
+            raise Unbound(f"${{{name}}} has no value: there is no {where} in {_shown(value)}") from None
+    return value
+
+
+def _parts_of(text: str) -> tuple[str, ...]:
+    parts = parse(text).parts
+    if parts is None:
+        raise Unbound(f"${{{text}}} cannot be read")
+    return parts
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

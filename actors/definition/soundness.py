@@ -38,12 +38,18 @@ def dependencies(definition: Workstream) -> dict[str, list[str]]:
     known = {task.id for task in definition.tasks}
     found: dict[str, list[str]] = {}
     for task in definition.tasks:
-        waits_for = dict.fromkeys(task.after)
-        for _, reference in _references(task):
-            if reference.parts and reference.parts[0] not in RESERVED_IDS:
-                waits_for[reference.parts[0]] = None
+        waits_for = dict.fromkeys((*task.after, *outputs_taken(task)))
         found.setdefault(task.id, []).extend(each for each in waits_for if each in known)
     return found
+
+
+def outputs_taken(task: Task) -> tuple[str, ...]:
+    """The tasks whose outputs a task takes, each once."""
+    found: dict[str, None] = {}
+    for _, reference in _references(task):
+        if reference.parts and reference.parts[0] not in RESERVED_IDS:
+            found[reference.parts[0]] = None
+    return tuple(found)
 
 
 class _Scope:

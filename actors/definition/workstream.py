@@ -87,6 +87,9 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     timeout: Annotated[Seconds | None, Meta(description="Instead of the tool's.")] = None
     expected_exit_codes: Annotated[tuple[ExitCode, ...] | None, Meta(description="Instead of the tool's.")] = None
     retry: Annotated[RetryPolicy | None, Meta(description="Instead of the tool's.")] = None
+    breaker: Annotated[
+        BreakerPolicy | None, Meta(description="Of a function without a tool; such a one has none by itself.")
+    ] = None
     checks: tuple[Check, ...] = ()
 
     @property

@@ -33,7 +33,8 @@ class MemoryStore:
     async def commit(self, batch: Batch) -> None:
         self._records |= batch.snapshots
         self._moves |= {each.sequence: each for each in batch.transitions}
-        self._newest = max(self._newest, *self._moves, 0)
+        if batch.transitions:
+            self._newest = max(self._newest, batch.transitions[-1].sequence)
         self._tries |= {(each.task_id, each.generation, each.attempt, each.outcome): each for each in batch.attempts}
         self._results |= {(each.task_id, each.generation, each.attempt, each.position): each for each in batch.checks}
         self._answers |= {answer.request_id: answer for answer in batch.answers}

@@ -1,0 +1,1 @@
+"""The engine: the actors that bring workstreams to their end."""

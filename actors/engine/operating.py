@@ -1,0 +1,131 @@
+"""What an operator may do to a workstream and its tasks.
+
+A record that has ended never changes: to reset, skip or resolve it begins its next generation, and brings its
+workstream back to life where that has ended too.
+"""
+
+from typing import TYPE_CHECKING
+
+from understudy.actors.engine import messages as m
+from understudy.actors.engine.graph import Node
+from understudy.actors.engine.requests import Answer, Conflict, Done, NotFound, Operation, Request
+from understudy.actors.lifecycle import (
+    TASK,
+    InvalidTransition,
+    TaskState,
+    TaskTrigger,
+    WorkstreamState,
+    WorkstreamTrigger,
+)
+from understudy.actors.records import task_id
+
+if TYPE_CHECKING:
+    from understudy.actors.engine.workstream import WorkstreamActor
+
+_ENDINGS = {
+    Operation.CANCEL: WorkstreamTrigger.USER_CANCELLED,
+    Operation.RESOLVE: WorkstreamTrigger.RESOLVED_MANUALLY,
+    Operation.GIVE_UP: WorkstreamTrigger.GAVE_UP,
+}
+_TASK_ENDS = {
+    Operation.CANCEL: (TaskState.CANCELLED, TaskTrigger.USER_CANCELLED),
+    Operation.SKIP: (TaskState.SKIPPED, TaskTrigger.USER_SKIPPED),
+    Operation.RESOLVE: (TaskState.RESOLVED, TaskTrigger.RESOLVED_MANUALLY),
+    Operation.GIVE_UP: (TaskState.FAILED, TaskTrigger.GAVE_UP),
+}
+
+
+def act(stream: "WorkstreamActor", request: Request, answer: Answer) -> None:
+    """Do it, and answer when it is durable; or refuse, and nothing has changed."""
+    try:
+        if request.target == stream.seat.record.id:
+            _act_on_workstream(stream, request, answer)
+        else:
+            _act_on_task(stream, request, answer)
+    except (InvalidTransition, Conflict, NotFound) as error:
+        answer.refuse(error)
+
+
+def _act_on_workstream(stream: "WorkstreamActor", request: Request, answer: Answer) -> None:
+    if request.operation is Operation.RESET:
+        if stream.is_live:
+            raise Conflict(
+                f"workstream {request.target} is {stream.seat.record.state}: only one that has ended is reset"
+            )
+        unfinished = [node for node in stream.graph.nodes.values() if not node.satisfies]
+        _reopen(stream, request)
+        stream.reset_nodes(unfinished, request.who)
+        stream.advance()
+        _answer(stream, answer)
+    elif request.operation in _ENDINGS:
+        stream.answers.append(answer)
+        try:
+            stream.end_by(_ENDINGS[request.operation], request.who, request.why)
+        except InvalidTransition:
+            stream.answers.remove(answer)
+            raise
+    else:
+        raise Conflict(f"{request.operation} is not for a workstream: name a task, as {request.target}/TASK")
+
+
+def _act_on_task(stream: "WorkstreamActor", request: Request, answer: Answer) -> None:
+    key = request.target.removeprefix(f"{stream.seat.record.id}/")
+    node = stream.graph.nodes.get(key)
+    if node is None or node.state is None:
+        raise NotFound(f"there is no task {request.target}")
+    if node.ref is not None:
+        node.ref.tell(m.Act(request, answer))
+        return
+    if node.ended:
+        _act_on_ended(stream, node, request)
+    else:
+        _settle(stream, node, request)
+    stream.advance()
+    answer.give(Done(request.target, node.state or "", node.generation))
+
+
+def _settle(stream: "WorkstreamActor", node: Node, request: Request) -> None:
+    """End a task that waits."""
+    if request.operation not in _TASK_ENDS:
+        raise Conflict(f"task {request.target} is {node.state}: only one that has ended can be reset")
+    state, trigger = _TASK_ENDS[request.operation]
+    stream.seat.settle(node, state, trigger, request.why, request.who, request.output)
+    if node.broken:
+        stream.broke(node)
+
+
+def _act_on_ended(stream: "WorkstreamActor", node: Node, request: Request) -> None:
+    """The next generation of a task that has ended."""
+    if request.operation not in (Operation.RESET, Operation.SKIP, Operation.RESOLVE):
+        _, trigger = _TASK_ENDS[request.operation]
+        raise InvalidTransition(
+            TASK.entity, task_id(stream.seat.record.id, node.key), node.state or "", trigger, None, ()
+        )
+    if stream.seat.record.ending is not None:
+        raise Conflict(f"workstream {stream.seat.record.id} is about to end: {stream.seat.record.ending}")
+    again = [node]
+    if not stream.is_live:
+        again += [each for each in stream.graph.nodes.values() if _fell_with_others(each) and each is not node]
+        _reopen(stream, request)
+    elif stream.seat.record.state is WorkstreamState.BLOCKED:
+        stream.to_executing()
+    elif stream.seat.record.state is WorkstreamState.VALIDATING:
+        raise Conflict(f"workstream {stream.seat.record.id} is being validated: wait for its end")
+    stream.reset_nodes(again, request.who)
+    if request.operation is not Operation.RESET:
+        _settle(stream, node, request)
+
+
+def _fell_with_others(node: Node) -> bool:
+    """Whether a task ended only because another one did."""
+    return node.trigger in (TaskTrigger.WORKSTREAM_CANCELLED, TaskTrigger.DEPENDENCY_FAILED)
+
+
+def _reopen(stream: "WorkstreamActor", request: Request) -> None:
+    """The next generation of a workstream that has ended."""
+    stream.seat.reopen(request.who, request.why)
+
+
+def _answer(stream: "WorkstreamActor", answer: Answer) -> None:
+    record = stream.seat.record
+    answer.give(Done(record.id, record.state, record.generation))

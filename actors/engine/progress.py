@@ -1,0 +1,249 @@
+"""How a workstream stands: its state follows from those of its tasks, and its policy from what has failed."""
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from understudy.actors.definition import OnFailure
+from understudy.actors.engine import messages as m
+from understudy.actors.engine.graph import Node
+from understudy.actors.engine.requests import Answer, Done
+from understudy.actors.engine.retries import backoff_s
+from understudy.actors.engine.workstream_seat import WorkstreamSeat
+from understudy.actors.kernel import Actor, Failed, Outcome, Succeeded
+from understudy.actors.lifecycle import WORKSTREAM, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
+from understudy.actors.records import CheckResult
+
+S, T = WorkstreamState, WorkstreamTrigger
+ENDS: dict[str, WorkstreamState] = {
+    T.USER_CANCELLED: S.CANCELLED,
+    T.PARENT_CANCELLED: S.CANCELLED,
+    T.TIMED_OUT: S.CANCELLED,
+    T.RESOLVED_MANUALLY: S.RESOLVED,
+    T.GAVE_UP: S.FAILED,
+}
+_BACK: dict[WorkstreamState, WorkstreamTrigger] = {
+    S.WAITING_FOR_DEPENDENCIES: T.DEPENDENCIES_READY,
+    S.WAITING_FOR_RETRY: T.RETRY_READY,
+    S.RETRYING: T.RETRY_DELAY_ELAPSED,
+    S.BLOCKED: T.TASK_FIXED,
+}
+
+
+class RetryNow(msgspec.Struct, frozen=True):
+    """The delay of the whole workstream is over."""
+
+    generation: int
+
+
+class PastDeadline(msgspec.Struct, frozen=True):
+    """The workstream has had its time."""
+
+    generation: int
+
+
+class Validated(msgspec.Struct, frozen=True):
+    """What the final checks have found."""
+
+    outcome: Outcome[list[CheckResult]]
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """That it has ended is durable."""
+
+
+class Progress(Actor[Any]):
+    """What the workstream's actor is besides waking its tasks."""
+
+    __slots__ = ("answers", "doomed", "ending_by", "fetching", "graph", "house", "seat", "uncreated", "waiting")
+
+    def __init__(self, seat: WorkstreamSeat) -> None:
+        self.seat = seat
+        self.house = seat.house
+        self.graph = seat.graph
+        self.waiting: dict[str, TaskState] = {}  # active tasks that wait for time or for their tool
+        self.uncreated: deque[Node] = deque()
+        self.doomed: deque[tuple[Node, TaskState, str, str]] = deque()  # tasks that are to end, and how
+        self.fetching = 0  # tasks that wait for outputs from the store
+        self.answers: list[Answer] = []  # to be given at the end
+        self.ending_by: str | None = None
+
+    @abstractmethod
+    def advance(self) -> None: ...
+
+    @abstractmethod
+    def doom_rest(self, reason: str) -> None: ...
+
+    @property
+    def is_live(self) -> bool:
+        return not WORKSTREAM.is_terminal(self.seat.record.state)
+
+    def arm_timers(self) -> None:
+        """For what is to happen later, in a new life as well."""
+        record, now = self.seat.record, self.house.book.now_us()
+        if record.deadline_at is not None:
+            left_s = min(max((record.deadline_at - now) / 1e6, 0.0), self.seat.definition.deadline or 0.0)
+            self.context.after(left_s, PastDeadline(record.generation))
+        if record.state is S.RETRYING:
+            left_s = min(max(((record.due_at or 0) - now) / 1e6, 0.0), self.seat.definition.retry.max_delay * 2)
+            self.context.after(left_s, RetryNow(record.generation))
+
+    def review(self) -> None:
+        """Derive the workstream's state from its tasks."""
+        record, graph = self.seat.record, self.graph
+        if not self.is_live or record.state in (S.PLANNED, S.VALIDATING, S.RETRYING):
+            if record.ending is None or not self.is_live:
+                return
+        busy = graph.active or graph.ready or self.uncreated or self.doomed or self.fetching
+        if not busy:
+            self._settle()
+        elif graph.active and len(self.waiting) == graph.active and not (graph.ready or self.fetching):
+            self._to_waiting()
+        elif record.state in (S.WAITING_FOR_DEPENDENCIES, S.WAITING_FOR_RETRY):
+            self.to_executing()
+
+    def _settle(self) -> None:
+        """Nothing runs and nothing is ready: it ends, or waits for somebody."""
+        record, graph, policy = self.seat.record, self.graph, self.seat.definition.on_failure
+        if record.ending is not None:
+            self._finish(ENDS[record.ending], record.ending, record.last_error)
+        elif graph.broken and policy is OnFailure.BLOCK:
+            if record.state is not S.BLOCKED:
+                self.to_executing()
+                self.seat.move(S.BLOCKED, T.PERMANENT_FAILURE, reason=self._what_broke(), last_error=self._what_broke())
+        elif graph.broken and policy is OnFailure.RETRY and record.retry_count < record.max_retries:
+            self._retry_later()
+        elif graph.live:  # held by what is broken beyond repair
+            self.doom_rest(self._what_broke())
+            self.advance()
+        elif graph.broken:
+            self.to_executing()
+            trigger = T.RETRIES_EXHAUSTED if policy is OnFailure.RETRY else T.CRITICAL_TASK_FAILED
+            self._finish(S.FAILED, trigger, self._what_broke())
+        elif not graph.nodes and record.state is S.READY:
+            self._finish(S.COMPLETED, T.NO_TASKS_FOUND, None)
+        else:
+            self._validate()
+
+    def _what_broke(self) -> str:
+        keys = list(self.graph.broken)
+        shown = ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
+        return f"{'task' if len(keys) == 1 else 'tasks'} {shown} did not succeed"
+
+    def _to_waiting(self) -> None:
+        only_retries = all(state is TaskState.RETRYING for state in self.waiting.values())
+        target = S.WAITING_FOR_RETRY if only_retries else S.WAITING_FOR_DEPENDENCIES
+        if self.seat.record.state is not target:
+            self.to_executing()
+            self.seat.move(target, T.ONLY_RETRIES_LEFT if only_retries else T.NO_DEPENDENCIES_READY)
+
+    def to_executing(self) -> None:
+        """Come back to executing from wherever it waits."""
+        record = self.seat.record
+        if record.state is S.READY and (self.waiting or not self.graph.active):  # it ends before anything has run
+            self.seat.move(S.WAITING_FOR_DEPENDENCIES, T.NO_DEPENDENCIES_READY)
+            record = self.seat.record
+        if record.state is S.READY:
+            now = self.house.book.now_us()
+            deadline = self.seat.definition.deadline
+            deadline_at = None if deadline is None else now + int(deadline * 1e6)
+            self.seat.move(S.EXECUTING, T.FIRST_TASK_STARTED, started_at=now, deadline_at=deadline_at)
+            self.arm_timers()
+        elif record.state in _BACK:
+            started_at = record.started_at or self.house.book.now_us()
+            self.seat.move(S.EXECUTING, _BACK[record.state], started_at=started_at, due_at=None)
+
+    def _retry_later(self) -> None:
+        record, policy = self.seat.record, self.seat.definition.retry
+        self.to_executing()
+        delay_s = backoff_s(policy, record.retry_count, self.context.entropy)
+        self.seat.move(
+            S.RETRYING,
+            T.RETRY_ELIGIBLE,
+            reason=f"in {delay_s:.3g} s: {self._what_broke()}",
+            retry_count=record.retry_count + 1,
+            due_at=self.house.book.now_us() + int(delay_s * 1e6),
+        )
+        self.context.after(delay_s, RetryNow(record.generation))
+
+    def retry_now(self, generation: int) -> None:
+        if (
+            self.seat.record.state is S.RETRYING
+            and generation == self.seat.record.generation
+            and not self.seat.record.ending
+        ):
+            self.to_executing()
+            self.reset_nodes(list(self.graph.broken.values()))
+            self.advance()
+
+    def reset_nodes(self, nodes: Iterable[Node], who: str | None = None) -> None:
+        """Begin the next generation of tasks that have ended."""
+        for node in nodes:
+            self.seat.create(node, TaskTrigger.RESET, who)
+        self.graph.settle()
+
+    def _validate(self) -> None:
+        checks, record = self.seat.definition.checks, self.seat.record
+        self.to_executing()
+        self.seat.move(S.VALIDATING, T.ALL_TASKS_COMPLETED)
+        if not checks:
+            self._finish(S.COMPLETED, T.VALIDATION_PASSED, None)
+            return
+        self.context.start(
+            lambda: self.house.checks.run(checks, record.id, record.generation, 1, None),
+            lambda outcome: Validated(outcome),
+        )
+
+    def validated(self, outcome: Outcome[list[CheckResult]]) -> None:
+        if self.seat.record.state is not S.VALIDATING or self.seat.record.ending is not None:
+            return
+        match outcome:
+            case Succeeded(results):
+                for each in results:
+                    self.house.book.add_check(each)
+                failed = "; ".join(f"check {each.name} failed: {each.detail}" for each in results if not each.passed)
+            case Failed(error):
+                failed = repr(error)
+            case _:
+                return
+        if failed:
+            self._finish(S.FAILED, T.VALIDATION_FAILED, failed)
+        else:
+            self._finish(S.COMPLETED, T.VALIDATION_PASSED, None)
+
+    def _finish(self, state: WorkstreamState, trigger: str, reason: str | None) -> None:
+        now = self.house.book.now_us()
+        self.seat.move(
+            state,
+            trigger,
+            reason=reason,
+            who=self.ending_by,
+            last_error=reason,
+            completed_at=now,
+            ending=None,
+            due_at=None,
+        )
+        record, house = self.seat.record, self.house
+        for answer in self.answers:
+            answer.give(Done(record.id, record.state, record.generation))
+        self.answers.clear()
+        if self.seat.definition.reserved_workers > 1:
+            house.scheduler.tell(m.Unreserve(record.id))
+        self.house.book.then(lambda: self.context.tell(Leave()))
+
+    def leave(self) -> None:
+        """Leave memory, unless somebody has wanted something meanwhile."""
+        record, house = self.seat.record, self.house
+        if self.is_live:
+            return
+        house.workstreams.pop(record.id, None)
+        if record.parent_id is not None:
+            siblings = house.children.get(record.parent_id, {})
+            siblings.pop(record.id, None)
+            if not siblings:
+                house.children.pop(record.parent_id, None)
+        house.ended(record.id)
+        self.context.stop(drain=True)

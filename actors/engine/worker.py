@@ -1,0 +1,420 @@
+"""A worker: runs attempts at its workplace, as many at once as it has slots, and answers for what became of each.
+
+The actor stays for as long as the runtime does and leads the worker through its generations. A result that comes
+after nobody wanted it any more is written down as late, and changes nothing.
+"""
+
+from typing import Any, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from understudy.actors.definition import WorkerDefinition
+from understudy.actors.engine import messages as m
+from understudy.actors.engine.house import House
+from understudy.actors.engine.requests import Answer, Conflict, Done, Operation, Request
+from understudy.actors.kernel import Actor, Cancelled, Failed, Outcome, Ref, Succeeded, Work
+from understudy.actors.lifecycle import WORKER, Entity, InvalidTransition, WorkerState, WorkerTrigger
+from understudy.actors.ports.workplace import Order, Report, Workplace, token_of
+from understudy.actors.records import Attempt, WorkerRecord
+
+S, T = WorkerState, WorkerTrigger
+TAKES_TASKS = frozenset({S.IDLE, S.BUSY})
+
+
+class Running:
+    """One attempt at a worker."""
+
+    __slots__ = ("left_to_itself", "order", "task", "unwanted", "work")
+
+    def __init__(self, order: Order, task: Ref[Any]) -> None:
+        self.order = order
+        self.task = task
+        self.work: Work | None = None  # None until it may begin
+        self.unwanted: str | None = None  # why nobody waits for it
+        self.left_to_itself = False  # its slot has been given to others
+
+
+class _Opened(msgspec.Struct, frozen=True):
+    generation: int
+    outcome: Outcome[None]
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    running: Running
+    outcome: Outcome[Report]
+
+
+class _GraceOver(msgspec.Struct, frozen=True):
+    running: Running
+
+
+class _Died(msgspec.Struct, frozen=True):
+    generation: int
+    why: str
+
+
+class _NoteTasks(msgspec.Struct, frozen=True):
+    """Write down what runs here now, once for many changes."""
+
+
+class WorkerSeat:
+    """What a worker is rebuilt from."""
+
+    __slots__ = ("definition", "house", "id", "occupied", "record", "running", "workplace")
+
+    def __init__(self, house: House, worker_id: str, definition: WorkerDefinition, record: WorkerRecord | None) -> None:
+        self.house = house
+        self.id = worker_id
+        self.definition = definition
+        self.record = record
+        self.workplace: Workplace | None = None
+        self.running: dict[str, Running] = {}  # by token
+        self.occupied = 0  # slots
+
+
+class _Hearing:
+    """Passes on what a workplace says of itself, as messages."""
+
+    def __init__(self, seat: WorkerSeat, worker: Ref[Any], generation: int) -> None:
+        self._seat = seat
+        self._worker = worker
+        self._generation = generation
+
+    def beat(self) -> None:
+        self._seat.house.supervisor.signal(m.Beat(self._seat.id))
+
+    def died(self, why: str) -> None:
+        self._worker.signal(_Died(self._generation, why))
+
+
+class Worker(Actor[Any]):
+    __slots__ = ("_book", "_draining", "_noting", "_seat")
+
+    mailbox_capacity = 10_000_000  # bounded by its slots, a few messages for each
+
+    def __init__(self, seat: WorkerSeat) -> None:
+        self._seat = seat
+        self._book = seat.house.book
+        self._noting = False
+        self._draining: tuple[Request, Answer] | None = None
+
+    @property
+    def _record(self) -> WorkerRecord:
+        record = self._seat.record
+        assert record is not None  # noqa: S101 - set by `started`, before any message
+        return record
+
+    def started(self) -> None:
+        record = self._seat.record
+        if record is not None and not WORKER.is_terminal(record.state):  # of the process before, or of the life before
+            self._end(S.TERMINATED, T.TERMINATE, "its runtime has ended", counted=False)
+        self._begin()
+
+    def receive(self, message: Any) -> None:
+        match message:
+            case m.Take():
+                self._take(message)
+            case m.Run():
+                self._run(message)
+            case _Ended(running, outcome):
+                self._ended(running, outcome)
+            case m.Abort():
+                self._abort(message)
+            case _NoteTasks():
+                self._note_tasks()
+            case m.Confirm():
+                self._confirm(message)
+            case _GraceOver(running):
+                self._leave_to_itself(running)
+            case _Opened(generation, outcome):
+                if generation == self._record.generation and self._record.state is S.INITIALIZING:
+                    self._opened(outcome)
+            case _Died(generation, why):
+                if generation == self._record.generation and not WORKER.is_terminal(self._record.state):
+                    self._die(why)
+            case m.Unresponsive() | m.Recovered() | m.GiveUpOn() | m.Respawn():
+                self._obey_supervisor(message)
+            case m.Act():
+                self._act(message.request, message.answer)
+            case _:
+                assert_never(message)
+
+    # Its life
+
+    def _begin(self) -> None:
+        seat, before = self._seat, self._seat.record
+        now = self._book.now_us()
+        generation = 1 if before is None else before.generation + 1
+        definition = seat.definition
+        seat.record = WorkerRecord(
+            seat.id,
+            S.INITIALIZING,
+            now,
+            now,
+            generation=generation,
+            kind=definition.kind.value,
+            capabilities=definition.capabilities,
+            max_concurrent_tasks=definition.max_concurrent_tasks,
+            owner=seat.house.owner,
+        )
+        self._book.move(Entity.WORKER, before, seat.record, T.SPAWNED)
+        workplace = seat.workplace = seat.house.workplaces.make(seat.id, definition)
+        hearing = _Hearing(seat, self.context, generation)
+        self.context.start(lambda: workplace.open(hearing), lambda outcome: _Opened(generation, outcome))
+
+    def _opened(self, outcome: Outcome[None]) -> None:
+        match outcome:
+            case Succeeded():
+                self._move(S.IDLE, T.REGISTRATION_COMPLETE)
+                self._join()
+                self._seat.house.supervisor.tell(m.WorkerUp(self._seat.id))
+            case Failed(error):
+                self._move(S.FAILED, T.REGISTRATION_FAILED, reason=str(error), last_error=str(error))
+                self._seat.house.supervisor.tell(m.WorkerDown(self._seat.id))
+            case Cancelled():
+                pass  # the runtime stops
+
+    def _join(self) -> None:
+        seat, definition = self._seat, self._seat.definition
+        seat.house.scheduler.tell(
+            m.Joined(
+                seat.id,
+                self.context,
+                definition.kind.value,
+                frozenset(definition.capabilities),
+                definition.max_concurrent_tasks,
+                seat.occupied,
+            )
+        )
+
+    def _die(self, why: str) -> None:
+        if self._record.state is S.BUSY:
+            self._end(S.FAILED, T.ERROR_UNRECOVERABLE, why)
+        else:
+            self._end(S.TERMINATED, T.TERMINATE, why)
+        self._seat.house.supervisor.tell(m.WorkerDown(self._seat.id))
+
+    def _end(
+        self, state: WorkerState, trigger: str, why: str | None, who: str | None = None, *, counted: bool = True
+    ) -> None:
+        """End this generation. What ran here is lost; it is counted where the tasks may be to blame."""
+        seat = self._seat
+        self._move(state, trigger, reason=why, who=who, task_ids=(), last_error=why)
+        seat.house.scheduler.tell(m.Left(seat.id))
+        running, seat.running, seat.occupied = seat.running, {}, 0
+        for each in running.values():
+            if each.unwanted is None:
+                each.task.tell(self._lost(each, why or trigger, counted))
+            if each.work is not None:
+                each.work.cancel()
+        if seat.workplace is not None:
+            seat.workplace.kill()
+            seat.workplace = None
+
+    def _lost(self, running: Running, why: str, counted: bool) -> m.WorkerLost:
+        order = running.order
+        return m.WorkerLost(order.generation, order.attempt, f"worker {self._seat.id} {why}", counted)
+
+    def _obey_supervisor(self, message: "m.Unresponsive | m.Recovered | m.GiveUpOn | m.Respawn") -> None:
+        state = self._record.state
+        match message:
+            case m.Unresponsive(missed) if state in TAKES_TASKS:
+                why = f"did not answer {missed} health checks"
+                self._move(S.UNRESPONSIVE, T.HEALTH_CHECK_TIMEOUT, reason=why, task_ids=())
+                self._seat.house.scheduler.tell(m.Left(self._seat.id))
+                for each in self._seat.running.values():
+                    if each.unwanted is None:
+                        each.unwanted = why
+                        each.task.tell(self._lost(each, why, counted=True))
+            case m.Recovered() if state is S.UNRESPONSIVE:
+                self._move(S.IDLE, T.HEALTH_CHECK_RECOVERED)
+                self._join()
+            case m.GiveUpOn(after_s) if state is S.UNRESPONSIVE:
+                why = f"did not come back within {after_s:g} s"
+                self._end(S.TERMINATED, T.MAX_TIMEOUT_EXCEEDED, why)
+                self._seat.house.supervisor.tell(m.WorkerDown(self._seat.id))
+            case m.Respawn() if WORKER.is_terminal(state):
+                self._begin()
+            case _:
+                pass
+
+    # Its tasks
+
+    def _take(self, message: m.Take) -> None:
+        running = Running(message.order, message.task)
+        if self._record.state not in TAKES_TASKS and self._record.state is not S.PAUSED:
+            message.task.tell(self._lost(running, f"is {self._record.state}", counted=False))
+            return
+        self._seat.running[message.order.token] = running
+        self._seat.occupied += 1
+        if self._record.state is S.IDLE:
+            self._move(S.BUSY, T.TASK_ASSIGNED, has_run=True, task_ids=(message.order.task_id,))
+        else:
+            self._note_soon()
+
+    def _run(self, message: m.Run) -> None:
+        running = self._seat.running.get(message.token)
+        workplace = self._seat.workplace
+        if running is not None and running.work is None and running.unwanted is None and workplace is not None:
+            order = running.order
+            running.work = self.context.start(lambda: workplace.run(order), lambda outcome: _Ended(running, outcome))
+
+    def _ended(self, running: Running, outcome: Outcome[Report]) -> None:
+        order = running.order
+        if self._seat.running.pop(order.token, None) is None:
+            return  # the generation that it ran in is over
+        if running.unwanted is not None:
+            self._note_late(running, outcome)
+        else:
+            match outcome:
+                case Succeeded(report):
+                    running.task.tell(m.Finished(order.generation, order.attempt, report))
+                case Failed(error):
+                    running.task.tell(self._lost(running, str(error), counted=True))
+                case Cancelled():
+                    running.task.tell(self._lost(running, "stopped", counted=False))
+        self._free(running)
+
+    def _abort(self, message: m.Abort) -> None:
+        running = self._seat.running.get(message.token)
+        if running is None or running.unwanted is not None:
+            return
+        running.unwanted = message.why
+        if running.work is None:
+            del self._seat.running[message.token]
+            self._free(running)
+        else:
+            running.work.cancel()
+            self.context.after(self._seat.house.limits.cancel_grace_s, _GraceOver(running))
+
+    def _leave_to_itself(self, running: Running) -> None:
+        """It ignores its cancellation. Others need the slot."""
+        if self._seat.running.get(running.order.token) is running and not running.left_to_itself:
+            self._seat.house.note(
+                "task ignored its cancellation",
+                workstream=running.order.workstream_id,
+                task=running.order.key,
+                attempt=running.order.attempt,
+                worker=self._seat.id,
+            )
+            self._free(running)
+            running.left_to_itself = True
+
+    def _free(self, running: Running) -> None:
+        seat, record = self._seat, self._record
+        if running.left_to_itself:
+            return
+        seat.occupied -= 1
+        seat.house.scheduler.tell(m.Freed(seat.id, running.order.workstream_id))
+        if self._draining is not None:
+            self._drain_if_done()
+        elif seat.occupied:
+            self._note_soon()
+        elif record.state is S.BUSY:
+            self._move(S.IDLE, T.TASK_COMPLETED, task_ids=())
+
+    def _confirm(self, message: m.Confirm) -> None:
+        running = self._seat.running.get(token_of(message.task_id, message.generation, message.attempt))
+        if running is None or running.unwanted is not None:
+            cause = f"worker {self._seat.id} knows nothing of it"
+            message.task.tell(m.WorkerLost(message.generation, message.attempt, cause, counted=False))
+        else:
+            running.task = message.task
+
+    def _note_late(self, running: Running, outcome: Outcome[Report]) -> None:
+        """A result that nobody wants any more."""
+        if not isinstance(outcome, Succeeded):
+            return
+        order, report, now = running.order, outcome.value, self._book.now_us()
+        self._book.add_attempt(
+            Attempt(
+                order.task_id,
+                order.generation,
+                order.attempt,
+                order.workstream_id,
+                order.deadline_at - int(order.timeout_s * 1e6),
+                now,
+                False,
+                "late",
+                self._seat.id,
+                order.correlation_id,
+                report.exit_code,
+                report.error or f"ignored: {running.unwanted}",
+                report.output_bytes,
+            )
+        )
+        self._seat.house.note(
+            "late result ignored",
+            workstream=order.workstream_id,
+            task=order.key,
+            attempt=order.attempt,
+            worker=self._seat.id,
+            why=running.unwanted,
+        )
+
+    # What operators want
+
+    def _act(self, request: Request, answer: Answer) -> None:
+        try:
+            done = self._do(request, answer)
+        except (InvalidTransition, Conflict) as error:
+            answer.refuse(error)
+        else:
+            if done:
+                answer.give(Done(self._seat.id, self._record.state, self._record.generation))
+
+    def _do(self, request: Request, answer: Answer) -> bool:
+        """Answers whether it is done already: a drain may take its time."""
+        record, seat = self._record, self._seat
+        match request.operation:
+            case Operation.PAUSE:
+                if record.state is S.IDLE and not record.has_run:
+                    raise Conflict(f"worker {seat.id} has never run a task: there is nothing to pause")
+                self._move(S.PAUSED, T.PAUSE, reason=request.why, who=request.who)
+                seat.house.scheduler.tell(m.Left(seat.id))
+            case Operation.RESUME:
+                self._move(S.BUSY if seat.occupied else S.IDLE, T.RESUME, reason=request.why, who=request.who)
+                self._join()
+            case Operation.TERMINATE:
+                self._end(S.TERMINATED, T.TERMINATE, request.why or "was terminated", request.who, counted=False)
+            case Operation.DRAIN:
+                WORKER.check(seat.id, record.state, T.SHUTDOWN_REQUESTED, S.SHUTDOWN)
+                seat.house.scheduler.tell(m.Left(seat.id))
+                self._draining = request, answer
+                self._drain_if_done()
+                return False
+            case _:
+                raise Conflict(f"{request.operation} is not for a worker")
+        return True
+
+    def _drain_if_done(self) -> None:
+        if self._draining is not None and not self._seat.occupied:
+            request, answer = self._draining
+            self._draining = None
+            self._end(S.SHUTDOWN, T.SHUTDOWN_REQUESTED, request.why, request.who)
+            answer.give(Done(self._seat.id, self._record.state, self._record.generation))
+
+    # Its record
+
+    def _note_soon(self) -> None:
+        if not self._noting:
+            self._noting = True
+            self.context.tell(_NoteTasks())
+
+    def _note_tasks(self) -> None:
+        self._noting = False
+        if not WORKER.is_terminal(self._record.state) and self._record.state is not S.UNRESPONSIVE:
+            ids = tuple(each.order.task_id for each in self._seat.running.values() if each.unwanted is None)
+            self._seat.record = replace(self._record, task_ids=ids, updated_at=self._book.now_us())
+            self._book.put(Entity.WORKER, self._seat.record)
+
+    def _move(
+        self, state: WorkerState, trigger: str, *, reason: str | None = None, who: str | None = None, **changes: Any
+    ) -> None:
+        before = self._record
+        after = replace(
+            before, state=state, previous_state=before.state._value_, updated_at=self._book.now_us(), **changes
+        )
+        self._book.move(Entity.WORKER, before, after, trigger, reason=reason, who=who, worker_id=self._seat.id)
+        self._seat.record = after

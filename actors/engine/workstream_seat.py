@@ -1,0 +1,230 @@
+"""A workstream's record and graph, how they are changed, and how its tasks come to life.
+
+It is also what the workstream's actor is rebuilt from after a crash.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from understudy.actors.definition import RetryPolicy, Task, Tool, Workstream
+from understudy.actors.definition.bindings import Unbound, bind, follow
+from understudy.actors.engine.graph import ABSENT, Graph, Node
+from understudy.actors.engine.house import GATHER, House, Plan
+from understudy.actors.errors import InternalError
+from understudy.actors.lifecycle import Entity, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
+from understudy.actors.records import TaskRecord, WorkstreamRecord, task_id
+
+_DEFAULT_RETRY = RetryPolicy()
+_DEFAULT_TOOL = Tool()
+
+
+class WorkstreamSeat:
+    __slots__ = ("_plans", "definition", "graph", "house", "record", "restored")
+
+    def __init__(self, house: House, record: WorkstreamRecord, definition: Workstream) -> None:
+        self.house = house
+        self.record = record
+        self.definition = definition
+        self.graph = Graph(definition.on_failure)
+        self.restored: dict[str, TaskRecord] = {}  # live tasks that are to become actors again, by key
+        self._plans: dict[Any, Plan] = {}
+
+    # The workstream
+
+    def move(
+        self, state: WorkstreamState, trigger: str, *, reason: str | None = None, who: str | None = None, **changes: Any
+    ) -> None:
+        """Change the workstream's state. Raises where it may not, and then nothing has changed."""
+        before, book = self.record, self.house.book
+        after = replace(before, state=state, previous_state=before.state._value_, updated_at=book.now_us(), **changes)
+        book.move(
+            Entity.WORKSTREAM, before, after, trigger, reason=reason, who=who, correlation_id=before.correlation_id
+        )
+        self.record = after
+
+    def change(self, **changes: Any) -> None:
+        """Change what is known of it, not its state."""
+        self.record = replace(self.record, updated_at=self.house.book.now_us(), **changes)
+        self.house.book.put(Entity.WORKSTREAM, self.record)
+
+    def reopen(self, who: str | None, why: str | None) -> None:
+        """Begin the next generation of a workstream that has ended. Its tasks are there already."""
+        now, before, book = self.house.book.now_us(), self.record, self.house.book
+        after = replace(
+            before,
+            state=WorkstreamState.PLANNED,
+            previous_state=None,
+            generation=before.generation + 1,
+            updated_at=now,
+            owner=self.house.owner,
+            retry_count=0,
+            started_at=None,
+            completed_at=None,
+            deadline_at=None,
+            last_error=None,
+        )
+        book.move(Entity.WORKSTREAM, before, after, WorkstreamTrigger.RESET, reason=why, who=who)
+        self.record = after
+        self.move(WorkstreamState.READY, WorkstreamTrigger.ALL_TASKS_CREATED)
+
+    # Its tasks, as long as they are no actors
+
+    def create(self, node: Node, trigger: TaskTrigger = TaskTrigger.CREATED, who: str | None = None) -> None:
+        """Give a task its record, or the record of its next generation."""
+        node.generation += 1
+        node.state, node.trigger = TaskState.PENDING, trigger._value_
+        node.created_at = self.house.book.now_us()
+        node.output = ABSENT
+        self._write(node, None, self.pending_record(node), trigger, None, who)
+
+    def settle(
+        self,
+        node: Node,
+        state: TaskState,
+        trigger: str,
+        reason: str | None = None,
+        who: str | None = None,
+        output: Any = None,
+    ) -> None:
+        """End a task that waits. Raises where it may not."""
+        before = self.pending_record(node)
+        now = self.house.book.now_us()
+        after = replace(
+            before,
+            state=state,
+            previous_state=before.state._value_,
+            trigger=str(trigger),
+            updated_at=now,
+            completed_at=now,
+            last_error=reason,
+            output=output,
+        )
+        self._write(node, before, after, trigger, reason, who)
+        self.graph.end(node, state, str(trigger), output)
+
+    def pending_record(self, node: Node) -> TaskRecord:
+        """The record of a task that waits. It follows from its definition, so that nobody has to keep it."""
+        definition = node.definition
+        retry = self._retry_of(definition)
+        return TaskRecord(
+            task_id(self.record.id, node.key),
+            self.record.id,
+            node.key,
+            TaskState.PENDING,
+            node.created_at,
+            node.created_at,
+            trigger=node.trigger,
+            generation=node.generation,
+            max_retries=retry.max_attempts - 1,
+            priority=self.definition.priority + definition.priority,
+            optional=definition.optional,
+            depends_on=node.depends_on,
+            owner=self.house.owner,
+            definition=definition,
+            map_of=None if node.map_of is None else node.map_of.key,
+            item=node.item,
+        )
+
+    def _write(
+        self,
+        node: Node,
+        before: TaskRecord | None,
+        after: TaskRecord,
+        trigger: str,
+        reason: str | None,
+        who: str | None,
+    ) -> None:
+        self.house.book.move(
+            Entity.TASK, before, after, trigger, reason=reason, who=who, correlation_id=self.record.correlation_id
+        )
+
+    # How a task is run
+
+    def plan(self, node: Node) -> Plan:
+        """Raises `LookupError` where its function does not exist."""
+        definition = node.definition
+        if node.items is not None:
+            kinds = self.house.workplaces.kinds_for(GATHER)
+            return Plan(GATHER, kinds, frozenset(), self._retry_of(definition), 300.0, (0,), definition.checks)
+        key = (
+            definition.tool, definition.call, definition.retry, definition.timeout, definition.capabilities,
+            definition.expected_exit_codes, definition.breaker,
+        )  # fmt: skip
+        found = None if definition.checks else self._plans.get(key)
+        if found is None:
+            found = self._make_plan(definition)
+            if not definition.checks:
+                self._plans[key] = found
+        return found
+
+    def _make_plan(self, definition: Task) -> Plan:
+        tool = self.definition.tools.get(definition.tool or "", _DEFAULT_TOOL)
+        call = definition.call or tool.call
+        if call is None:
+            raise LookupError(f"task {definition.id} calls no function: programs and HTTP calls cannot be run here")
+        own = definition.breaker
+        breaker = definition.tool or (call if own is not None else None)
+        policy = own or tool.breaker
+        is_guarded = breaker is not None and policy.enabled
+        return Plan(
+            call,
+            self.house.workplaces.kinds_for(call),
+            frozenset((*definition.capabilities, *tool.capabilities)),
+            self._retry_of(definition),
+            definition.timeout if definition.timeout is not None else tool.timeout,
+            definition.expected_exit_codes or tool.expected_exit_codes,
+            definition.checks,
+            breaker if is_guarded else None,
+            policy if is_guarded else None,
+        )
+
+    def _retry_of(self, definition: Task) -> RetryPolicy:
+        if definition.retry is not None:
+            return definition.retry
+        tool = self.definition.tools.get(definition.tool or "")
+        return _DEFAULT_RETRY if tool is None else tool.retry
+
+    # What a task is given
+
+    def condition(self, node: Node) -> bool:
+        return bool(bind(node.definition.condition, lambda parts: self._look_up(node, parts)))
+
+    def items(self, node: Node) -> list[Any]:
+        """What a map is to be done for. Raises `Unbound` where that is no list."""
+        found = bind(node.definition.each, lambda parts: self._look_up(node, parts))
+        if not isinstance(found, list):
+            raise Unbound(f"`each` of {node.key} is not a list but {type(found).__name__}")
+        return found
+
+    def inputs(self, node: Node) -> dict[str, Any]:
+        """Its arguments, bound. Of a map whose items have ended: what they gave."""
+        if node.items is not None:
+            return {"items": [None if each.output is ABSENT else each.output for each in node.items]}
+        given = node.definition.inputs
+        return bind(given, lambda parts: self._look_up(node, parts)) if given else {}
+
+    def absent(self, node: Node) -> list[Node]:
+        """Nodes whose outputs it takes, and which are not in memory."""
+        takes = node if node.map_of is None else node.map_of
+        return [
+            each for each in self.graph.taken(takes) if each.satisfies and each.output is ABSENT and each is not node
+        ]
+
+    def _look_up(self, node: Node, parts: tuple[str, ...]) -> Any:
+        name = ".".join(parts)
+        match parts:
+            case ("params", *rest):
+                return follow(self.definition.params, tuple(rest), name)
+            case ("secrets", secret):
+                value = self.house.secret(secret)
+                if value is None:
+                    raise Unbound(f"${{{name}}} has no value: the variable {secret} is not set")
+                return value
+            case ("item", *rest):
+                return follow(node.item, tuple(rest), name)
+            case (key, "output", *rest):
+                output = self.graph.nodes[key].output
+                return follow(None if output is ABSENT else output, tuple(rest), name)
+            case _:
+                raise InternalError(f"${{{name}}} was let through")

@@ -1,0 +1,1 @@
+"""Acceptance tests of what tasks have done."""

@@ -1,0 +1,52 @@
+"""Secrets are shown nowhere: their values, from the environment, are hidden in all that an attempt gives out.
+
+A value is looked up when an attempt starts and kept no longer than it. Every secret of the workstream is hidden in
+what an attempt gives out, used or not. What is shorter than four characters is not hidden: it would hide half the text.
+"""
+
+import os
+from typing import Any, Final, cast
+
+import msgspec
+
+HIDDEN: Final = "***"
+LENGTH_MIN: Final = 4
+_PLAIN: Final = (type(None), bool, int, float)
+
+
+class Secrets:
+    """The secrets of one attempt."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        values = [os.environ.get(name) for name in names]
+        shown = {form for value in values if value and len(value) >= LENGTH_MIN for form in _forms(value)}
+        # The longer ones first: one secret may be a part of another.
+        self._shown = sorted(shown, key=len, reverse=True)
+
+    def hide(self, text: str) -> str:
+        for each in self._shown:
+            text = text.replace(each, HIDDEN)
+        return text
+
+    def hide_in(self, value: Any) -> Any:
+        """A value without secrets, however deep. What is not JSON becomes its text, where that holds one."""
+        if not self._shown or isinstance(value, _PLAIN):
+            return value
+        if isinstance(value, str):
+            return self.hide(value)
+        if isinstance(value, dict):
+            return {self.hide_in(key): self.hide_in(each) for key, each in cast("Any", value).items()}
+        if isinstance(value, list | tuple):
+            return [self.hide_in(each) for each in cast("Any", value)]
+        text = repr(value)
+        return value if self.hide(text) == text else self.hide(text)
+
+
+def _forms(value: str) -> set[str]:
+    """How a value may be written: as it is, in the repr of a text with either quotes, and in JSON."""
+    return {
+        value,
+        repr(value)[1:-1],
+        repr(f'"{value}')[2:-1],
+        msgspec.json.encode(value.encode(errors="replace").decode()).decode()[1:-1],
+    }

@@ -1,0 +1,221 @@
+"""The engine in virtual time: its own actors, a store in memory, and a workplace whose tasks do what a script says."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from understudy.actors.definition import Check, RetryPolicy, Task, WorkerDefinition, Workstream
+from understudy.actors.engine.engine import Engine, Recovery
+from understudy.actors.engine.house import House, Limits
+from understudy.actors.engine.requests import Done, Operation, Request
+from understudy.actors.journal import Book
+from understudy.actors.kernel import Promise, SimulatedKernel
+from understudy.actors.lifecycle import MACHINES, Entity
+from understudy.actors.lifecycle.invariants import check_history, check_task, check_worker, check_workstream
+from understudy.actors.ports.workplace import Hearing, Order, Report
+from understudy.actors.records import Attempt, CheckResult, TaskRecord, Transition, WorkerRecord, WorkstreamRecord
+from understudy.adapters.stores.memory import MemoryStore
+
+Script = Callable[[Order], Any]  # gives what an attempt gives, raises what it raises, or a coroutine that does
+
+EPOCH_US = 1_800_000_000_000_000
+
+
+class Refused(Exception):
+    """What a script raises for a failed attempt, with more said of it."""
+
+    def __init__(self, error: str, **more: Any) -> None:
+        super().__init__(error)
+        self.report = Report(error=error, kinds=("Refused",), text=error, **more)
+
+
+class ScriptedPlace:
+    """A workplace of the world."""
+
+    def __init__(self, world: "World", worker_id: str) -> None:
+        self.world = world
+        self.worker_id = worker_id
+        self.hearing: Hearing | None = None
+
+    async def open(self, hearing: Hearing) -> None:
+        self.hearing = hearing
+        self.world.places[self.worker_id] = self
+
+    async def run(self, order: Order) -> Report:
+        self.world.runs.append(order)
+        try:
+            given = self.world.script(order)
+            output = await given if hasattr(given, "__await__") else given
+        except Refused as refused:
+            return refused.report
+        return Report(output, 1)
+
+    async def close(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+class ScriptedChecks:
+    """Finds what the world says of each check by its name: nothing, or what is wrong."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+
+    async def run(
+        self, checks: tuple[Check, ...], task_id: str, generation: int, attempt: int, output: Any
+    ) -> list[CheckResult]:
+        now = EPOCH_US + int(self.world.kernel.clock.now() * 1e6)
+        found = [self.world.faults(check.name or "", attempt) for check in checks]
+        return [
+            CheckResult(task_id, generation, attempt, position, checks[position].name or "", fault is None, now, now, fault)
+            for position, fault in enumerate(found)
+        ]
+
+
+class World:
+    def __init__(
+        self,
+        script: Script = lambda order: order.key,
+        *,
+        seed: int = 1,
+        workers: Sequence[WorkerDefinition] = (WorkerDefinition("w", max_concurrent_tasks=10),),
+        store: MemoryStore | None = None,
+        at: float = 0.0,
+        limits: Limits | None = None,
+    ) -> None:
+        self.script = script
+        self.workers = workers
+        self.faults: Callable[[str, int], str | None] = lambda name, attempt: None  # that checks find
+        self.kernel = SimulatedKernel(seed)
+        self.store = store or MemoryStore()
+        self.runs: list[Order] = []
+        self.places: dict[str, ScriptedPlace] = {}
+        self.notes: list[tuple[str, dict[str, Any]]] = []
+        self._at = at
+        self._limits = limits or Limits()
+        self.recovery = self._open()
+
+    def _open(self) -> Recovery:
+        def now_us() -> int:
+            return EPOCH_US + int((self._at + self.kernel.clock.now()) * 1e6)
+
+        book = Book(max((each for each in self.store._moves), default=0), now_us)
+        house = House(
+            book=book,
+            store=self.store,
+            workplaces=self,
+            checks=ScriptedChecks(self),
+            secret={"TOKEN": "hunter2"}.get,
+            note=lambda event, **fields: self.notes.append((event, fields)),
+            owner=f"runtime-{self._at}",
+            limits=self._limits,
+            spawn=lambda build, seat, name: self.kernel.spawn(build, seat, name=name),
+        )
+        self.engine = Engine(self.kernel, house)
+        return self.wait(self.engine.recover(self.workers))
+
+    def wait(self, coroutine: Any) -> Any:
+        """Run a coroutine that never really waits."""
+        try:
+            coroutine.send(None)
+        except StopIteration as end:
+            return end.value
+        raise AssertionError("it waited")
+
+    # What the engine asks for
+
+    def make(self, worker_id: str, definition: WorkerDefinition) -> ScriptedPlace:
+        return ScriptedPlace(self, worker_id)
+
+    def kinds_for(self, call: str) -> frozenset[str]:
+        if call == "shop:missing":
+            raise LookupError("there is no function shop:missing")
+        return frozenset({"async", "process"})
+
+    # What tests do
+
+    def submit(self, definition: Workstream, **more: Any) -> Promise[Done]:
+        request = Request(Operation.SUBMIT, definition.id or "ws", **more)
+        promise = self.engine.ask(request, definition)
+        self.kernel.run(until=self.kernel.clock.now())
+        return promise
+
+    def ask(self, operation: Operation, target: str, **more: Any) -> Promise[Done]:
+        return self.engine.ask(Request(operation, target, **more))
+
+    def do(self, operation: Operation, target: str, **more: Any) -> Done:
+        promise = self.ask(operation, target, **more)
+        self.kernel.run(until=self.kernel.clock.now())
+        return promise.result()
+
+    def run(self, until: float = 100_000.0) -> "World":
+        """Let time pass until nothing is alive any more, or until then."""
+        while self.kernel.clock.now() < until and self.engine.house.workstreams:
+            self.kernel.run(until=min(self.kernel.clock.now() + 1, until))
+        self.check()
+        return self
+
+    def crash(self) -> "World":
+        """The process ends without a word, and another one opens what it had stored."""
+        elapsed = self._at + self.kernel.clock.now()
+        return World(self.script, seed=2, workers=self.workers, store=self.store, at=elapsed, limits=self._limits)
+
+    def workstream(self, workstream_id: str = "ws") -> WorkstreamRecord:
+        record = self.wait(self.store.load(Entity.WORKSTREAM, workstream_id))
+        assert isinstance(record, WorkstreamRecord)
+        return record
+
+    def task(self, key: str, workstream_id: str = "ws") -> TaskRecord:
+        record = self.wait(self.store.load(Entity.TASK, f"{workstream_id}/{key}"))
+        assert isinstance(record, TaskRecord), key
+        return record
+
+    def states(self, workstream_id: str = "ws") -> dict[str, str]:
+        page = self.wait(self.store.page(Entity.TASK, workstream_id=workstream_id, limit=1_000_000))
+        return {record.key: record.state.value for record in page}
+
+    def moves(self, entity: Entity, record_id: str) -> list[Transition]:
+        found: list[Transition] = self.wait(self.store.history(entity, record_id))
+        return found
+
+    def path(self, entity: Entity, record_id: str) -> list[str]:
+        """The states that a record went through."""
+        return [each.to_state for each in self.moves(entity, record_id)]
+
+    def attempts(self) -> list[Attempt]:
+        return list(self.store._tries.values())
+
+    def check(self) -> None:
+        """Everything that must always be true of what is stored."""
+        records = self.store._records
+        trails: dict[tuple[Entity, str], list[Transition]] = {}
+        for each in self.store._moves.values():
+            trails.setdefault((each.entity, each.record_id), []).append(each)
+        breaches = [breach for (entity, _), moves in trails.items() for breach in check_history(MACHINES[entity], moves)]
+        tasks: dict[str, list[TaskRecord]] = {}
+        for (entity, record_id), record in records.items():
+            assert trails[entity, record_id][-1].to_state == record.state
+            if isinstance(record, TaskRecord):
+                tasks.setdefault(record.workstream_id, []).append(record)
+        for record in records.values():
+            if isinstance(record, TaskRecord):
+                by_key = {task.key: task.state.value for task in tasks[record.workstream_id]}
+                breaches += check_task(record, by_key.get)
+            elif isinstance(record, WorkstreamRecord):
+                breaches += check_workstream(record, tasks.get(record.id, []))
+            elif isinstance(record, WorkerRecord):
+                breaches += check_worker(record)
+        accepted = [(each.task_id, each.generation) for each in self.attempts() if each.success]
+        assert len(accepted) == len(set(accepted)), "one accepted result per task and generation"
+        assert not breaches, "\n".join(str(breach) for breach in breaches)
+        assert not self.kernel.poison, self.kernel.poison[0].traceback
+
+
+def stream(*tasks: Task, **fields: Any) -> Workstream:
+    return Workstream(tasks=tasks, **{"id": "ws", **fields})
+
+
+def step(key: str, *after: str, **fields: Any) -> Task:
+    return Task(key, call="shop:work", after=after, **fields)
+
+
+QUICK = RetryPolicy(max_attempts=3, base_delay=1, max_delay=10, jitter=0)
