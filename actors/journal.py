@@ -5,6 +5,7 @@ landing, and then calls back those who waited for it. A batch that does not land
 closed, until it does: the actors are ahead of the store, and nothing they did may be seen before it is durable.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from understudy.actors.ports.store import Batch, Store, StoreUnavailable
 from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition
 
 RETRY_S: Final = 0.25  # between two tries at a batch that did not land
+BATCH_MOVES_MAX: Final = 1_000  # one lands while what the last one released is being worked on: not too much at once
 PENDING_MAX: Final = 50_000  # moves that may gather behind a slow disk before intake closes
 
 Callback = Callable[[], None]
@@ -35,14 +37,16 @@ class Book:
         self._newest_us = 0
         self._batch = Batch()
         self._callbacks: list[Callback] = []
+        self._sealed: deque[tuple[Batch, list[Callback]]] = deque()  # full batches, the oldest first
 
     @property
     def closed_because(self) -> str | None:
         """Why no new work may be taken in, while that is so."""
         if self.trouble is not None:
             return str(self.trouble)
-        if len(self._batch.transitions) >= PENDING_MAX:
-            return f"the disk is slow: {len(self._batch.transitions)} moves wait to be stored"
+        pending = len(self._sealed) * BATCH_MOVES_MAX + len(self._batch.transitions)
+        if pending >= PENDING_MAX:
+            return f"the disk is slow: {pending} moves wait to be stored"
         return None
 
     def now_us(self) -> int:
@@ -116,14 +120,22 @@ class Book:
     def then(self, callback: Callback) -> None:
         """Call back when everything that has been written down so far is durable."""
         self._callbacks.append(callback)
+        if len(self._batch.transitions) >= BATCH_MOVES_MAX:
+            self._seal()
         self._wake()
 
     def take(self) -> tuple[Batch, list[Callback]] | None:
         """What is to land next: the batch that did not land, or what has gathered since."""
-        if self.landing is None and (self._batch or self._callbacks):
-            self.landing = self._batch, self._callbacks
-            self._batch, self._callbacks = Batch(), []
+        if self.landing is None:
+            if not self._sealed and (self._batch or self._callbacks):
+                self._seal()
+            if self._sealed:
+                self.landing = self._sealed.popleft()
         return self.landing
+
+    def _seal(self) -> None:
+        self._sealed.append((self._batch, self._callbacks))
+        self._batch, self._callbacks = Batch(), []
 
     def landed(self, batch: Batch) -> list[Callback]:
         """A batch is durable. Answers who is to be called back: nobody if it had landed before."""

@@ -41,7 +41,7 @@ from understudy.runtime.queries import Queries
 from understudy.runtime.services import RuntimeServices
 
 DEFAULT_WORKERS = (
-    WorkerDefinition("loop", WorkerKind.ASYNC, max_concurrent_tasks=100),
+    WorkerDefinition("loop", WorkerKind.ASYNC, max_concurrent_tasks=1_000),
     WorkerDefinition("threads", WorkerKind.THREAD, max_concurrent_tasks=min(32, (os.cpu_count() or 1) + 4)),
 )
 

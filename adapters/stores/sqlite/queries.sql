@@ -7,8 +7,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: put_task
 -- The last snapshot of a task.
-INSERT OR REPLACE INTO tasks (id, workstream_id, state, previous_state, generation, retry_count, created_at, updated_at, snapshot, checksum)
+INSERT INTO tasks (id, workstream_id, state, previous_state, generation, retry_count, created_at, updated_at, snapshot, checksum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET state = excluded.state, previous_state = excluded.previous_state, generation = excluded.generation,
+    retry_count = excluded.retry_count, created_at = excluded.created_at, updated_at = excluded.updated_at, snapshot = excluded.snapshot,
+    checksum = excluded.checksum
 
 -- name: put_worker
 -- The last snapshot of a worker.
@@ -100,20 +103,20 @@ SELECT * FROM idempotency_keys WHERE request_id = ? AND expires_at > ?
 DELETE FROM idempotency_keys WHERE expires_at <= ?
 
 -- name: remove_moves_of_tasks
--- What an archived workstream leaves in the trail.
-DELETE FROM state_transitions WHERE record_id IN (SELECT id FROM tasks WHERE workstream_id = ?1)
+-- What an archived workstream leaves in the trail. The ids of its tasks are those between w/ and w0, which comes next.
+DELETE FROM state_transitions WHERE record_id > ?1 || '/' AND record_id < ?1 || '0' AND entity = 'task'
 
 -- name: remove_moves_of_workstream
 DELETE FROM state_transitions WHERE record_id = ?1 AND entity = 'workstream'
 
 -- name: remove_attempts
-DELETE FROM attempts WHERE workstream_id = ?1
+DELETE FROM attempts WHERE task_id > ?1 || '/' AND task_id < ?1 || '0'
 
 -- name: remove_checks
-DELETE FROM checks WHERE task_id = ?1 OR task_id IN (SELECT id FROM tasks WHERE workstream_id = ?1)
+DELETE FROM checks WHERE task_id = ?1 OR (task_id > ?1 || '/' AND task_id < ?1 || '0')
 
 -- name: remove_tasks
-DELETE FROM tasks WHERE workstream_id = ?1
+DELETE FROM tasks WHERE id > ?1 || '/' AND id < ?1 || '0'
 
 -- name: remove_workstream
 DELETE FROM workstreams WHERE id = ?1

@@ -1,13 +1,16 @@
 """The store on SQLite: commits through one write connection, reads through another."""
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from understudy.actors.kernel.uncut import uncut
-from understudy.actors.lifecycle import Entity
+from understudy.actors.lifecycle import MACHINES, Entity
 from understudy.actors.ports.store import AttemptQuery, Batch, StoreRefused, StoreUnavailable
 from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer, Transition, WorkstreamRecord
 from understudy.adapters.stores.sqlite import rows
@@ -18,6 +21,7 @@ from understudy.adapters.stores.sqlite.statements import STATEMENTS, migrations
 
 BUSY_MS: Final = 5_000  # another process may hold the file for a moment: a backup, a reader with a tool
 WAL_BYTES_MAX: Final = 64 * 2**20
+ROWS_AT_ONCE: Final = (200, 50, 10, 1)  # in one statement
 PAGE: Final = 1_000  # rows in one read, so that no reader is open for long
 
 T = TypeVar("T")
@@ -60,7 +64,7 @@ class SqliteStore:
 
         def write(connection: sqlite3.Connection) -> None:
             for statement, values in writes:
-                connection.executemany(statement, values)
+                _write_rows(connection, statement, values)
 
         await self._transact(write)
 
@@ -83,11 +87,10 @@ class SqliteStore:
     ) -> list[Record]:
         conditions, values = ["id > ?"], [after]
         if states is not None:
-            conditions.append(f"state IN ({', '.join('?' * len(states))})")
-            values += states
+            conditions.append(f"state IN ({', '.join(_literal(entity, state) for state in states)})")
         if workstream_id is not None:
-            conditions.append("workstream_id = ?")
-            values.append(workstream_id)
+            conditions.append("id > ? AND id < ?")
+            values += _within(workstream_id)
         statement = f"{STATEMENTS[f'select_{entity.value}']} WHERE {' AND '.join(conditions)} ORDER BY id LIMIT ?"
         found = await self._select(statement, (*values, limit))
         return [rows.read_snapshot(entity, row) for row in found]
@@ -185,7 +188,8 @@ def attempts_statement(query: AttemptQuery) -> tuple[str, tuple[Any, ...]]:
     """The statement for a query of attempts, and its values. Each condition has an index."""
     wanted: list[tuple[str, Any]] = [
         ("task_id = ?", query.task_id),
-        ("workstream_id = ?", query.workstream_id),
+        ("task_id > ?", None if query.workstream_id is None else _within(query.workstream_id)[0]),
+        ("task_id < ?", None if query.workstream_id is None else _within(query.workstream_id)[1]),
         ("worker_id = ?", query.worker_id),
         ("correlation_id = ?", query.correlation_id),
         ("success = ?", query.success),
@@ -196,6 +200,16 @@ def attempts_statement(query: AttemptQuery) -> tuple[str, tuple[Any, ...]]:
     where = f" WHERE {' AND '.join(condition for condition, _ in given)}" if given else ""
     statement = f"{STATEMENTS['select_attempts']}{where} ORDER BY started_at DESC, task_id DESC, attempt DESC LIMIT ?"
     return statement, (*(value for _, value in given), query.limit)
+
+
+def _within(workstream_id: str) -> tuple[str, str]:
+    """Between these lie the ids of a workstream's tasks: after w/, and before w0, which comes next."""
+    return f"{workstream_id}/", f"{workstream_id}0"
+
+
+def _literal(entity: Entity, state: str) -> str:
+    """A state as it is written in SQL, where an index on some of the states is to be found. Only known ones are."""
+    return f"'{state}'" if state in MACHINES[entity].states else "NULL"
 
 
 _REMOVALS: Final = (
@@ -218,6 +232,26 @@ def _writes_of(batch: Batch) -> list[tuple[str, list[rows.Row]]]:
     writes["add_check"] = [rows.check_row(each) for each in batch.checks]
     writes["put_answer"] = [rows.answer_row(each) for each in batch.answers]
     return [(STATEMENTS[name], values) for name, values in writes.items() if values]
+
+
+def _write_rows(connection: sqlite3.Connection, statement: str, values: list[rows.Row]) -> None:
+    """Many rows to a statement: the GIL is let go once for each, and to get it back beside a busy loop takes long."""
+    done = 0
+    for count in ROWS_AT_ONCE:
+        many = _with_rows(statement, count)
+        while len(values) - done >= count:
+            connection.execute(many, list(chain.from_iterable(values[done : done + count])))
+            done += count
+
+
+@cache
+def _with_rows(statement: str, count: int) -> str:
+    """A statement with one row of values, with room for many."""
+    head, values, row, tail = _VALUES.split(statement)
+    return f"{head}{values}{', '.join([row] * count)}{tail}"
+
+
+_VALUES: Final = re.compile(r"(VALUES )(\([?, ]+\))")
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

@@ -32,8 +32,9 @@ CREATE TABLE tasks (
     snapshot TEXT NOT NULL,
     checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX tasks_by_workstream ON tasks (workstream_id, id);
-CREATE INDEX tasks_by_state ON tasks (state, id);
+-- The id of a task begins with that of its workstream, and so do those of its attempts: that is the index.
+-- Of the states, only those are indexed that a task which succeeds at once never passes through.
+CREATE INDEX tasks_by_state ON tasks (state, id) WHERE state NOT IN ('pending', 'queued', 'running', 'validating', 'completed');
 
 CREATE TABLE workers (
     id TEXT PRIMARY KEY,
@@ -97,11 +98,10 @@ CREATE TABLE attempts (
     checksum INTEGER NOT NULL,
     PRIMARY KEY (task_id, generation, attempt, outcome)
 ) WITHOUT ROWID;
-CREATE INDEX attempts_by_workstream ON attempts (workstream_id, started_at);
 CREATE INDEX attempts_by_time ON attempts (started_at);
 CREATE INDEX attempts_by_worker ON attempts (worker_id, started_at) WHERE worker_id IS NOT NULL;
 CREATE INDEX attempts_by_correlation ON attempts (correlation_id, started_at) WHERE correlation_id IS NOT NULL;
-CREATE INDEX attempts_by_success ON attempts (success, started_at);
+CREATE INDEX attempts_that_failed ON attempts (started_at) WHERE success = 0;
 
 CREATE TABLE checks (
     task_id TEXT NOT NULL,
