@@ -13,7 +13,7 @@ help: ## Show what can be made
 	@grep -hE '^[a-z.]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 demo: .venv ## From a fresh clone to a visible result
-	@$(BIN)/python examples/kernel_demo.py
+	@$(BIN)/python examples/resume_demo.py
 
 test: .venv ## Run the test suite (ARGS="-k name" for a part)
 	$(BIN)/python -m pytest $(ARGS)

@@ -18,6 +18,8 @@ from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer
 
 RETRY_S: Final = 0.25  # between two tries at a batch that did not land
 BATCH_MOVES_MAX: Final = 1_000  # one lands while what the last one released is being worked on: not too much at once
+LINGER_ROUNDS: Final = 8  # what follows at once from a first move, actor by actor, lands with it
+LINGER_MOVES: Final = 64  # unless it is this much already
 PENDING_MAX: Final = 50_000  # moves that may gather behind a slow disk before intake closes
 
 Callback = Callable[[], None]
@@ -36,6 +38,7 @@ class Book:
         self._wall_us = wall_us
         self._newest_us = 0
         self._batch = Batch()
+        self._late: dict[tuple[Entity, str], Callable[[], Record]] = {}
         self._callbacks: list[Callback] = []
         self._sealed: deque[tuple[Batch, list[Callback]]] = deque()  # full batches, the oldest first
 
@@ -78,6 +81,7 @@ class Book:
             self.refused += 1
             raise
         self.sequence += 1
+        newest = self._newest_us
         transition = Transition(
             self.sequence,
             entity,
@@ -86,7 +90,7 @@ class Book:
             source,
             after.state._value_,
             str(trigger),
-            self.now_us(),
+            newest if after.updated_at == newest else self.now_us(),  # as a rule the record was made just now
             legal.severity,
             after.id if entity is Entity.WORKSTREAM else getattr(after, "workstream_id", None),
             reason,
@@ -103,6 +107,11 @@ class Book:
     def put(self, entity: Entity, record: Record) -> None:
         """Write down how a record is now, where its state has not changed."""
         self._batch.snapshots[entity, record.id] = record
+        self._wake()
+
+    def put_late(self, entity: Entity, record_id: str, make: Callable[[], Record]) -> None:
+        """Write down how a record is when the batch is closed: for what changes many times before that."""
+        self._late[entity, record_id] = make
         self._wake()
 
     def add_attempt(self, attempt: Attempt) -> None:
@@ -127,13 +136,16 @@ class Book:
     def take(self) -> tuple[Batch, list[Callback]] | None:
         """What is to land next: the batch that did not land, or what has gathered since."""
         if self.landing is None:
-            if not self._sealed and (self._batch or self._callbacks):
+            if not self._sealed and (self._batch or self._late or self._callbacks):
                 self._seal()
             if self._sealed:
                 self.landing = self._sealed.popleft()
         return self.landing
 
     def _seal(self) -> None:
+        for key, make in self._late.items():
+            self._batch.snapshots[key] = make()
+        self._late.clear()
         self._sealed.append((self._batch, self._callbacks))
         self._batch, self._callbacks = Batch(), []
 
@@ -145,13 +157,22 @@ class Book:
         self.landing = self.trouble = None
         return callbacks
 
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether enough has gathered for a commit, with no need to wait for more."""
+        return bool(self._sealed) or len(self._batch.transitions) >= LINGER_MOVES
+
     def _wake(self) -> None:
-        if self.notify is not None:
-            self.notify()
+        notify = self.notify
+        if notify is not None:
+            self.notify = None  # once is enough
+            notify()
 
 
 class _Flush(msgspec.Struct, frozen=True):
-    """Something waits to be committed."""
+    """Something waits to be committed, and may wait for so many more rounds of everybody's turns."""
+
+    rounds: int = 0
 
 
 class _Ended(msgspec.Struct, frozen=True):
@@ -164,22 +185,21 @@ class _Ended(msgspec.Struct, frozen=True):
 class Journal(Actor["_Flush | _Ended"]):
     """Commits what the book holds, one batch at a time."""
 
-    __slots__ = ("_book", "_committing", "_store", "_told")
+    __slots__ = ("_book", "_committing", "_store")
 
     def __init__(self, parts: tuple[Book, Store]) -> None:
         self._book, self._store = parts
         self._committing = False
-        self._told = False  # whether a flush waits in the mail already
 
     def started(self) -> None:
-        self._book.notify = self._wake
         self._flush()
 
     def receive(self, message: "_Flush | _Ended") -> None:
         match message:
-            case _Flush():
-                self._told = False
+            case _Flush(0):
                 self._flush()
+            case _Flush(rounds):
+                self.context.tell(_Flush(0 if self._book.is_worth_it else rounds - 1))
             case _Ended(batch, outcome):
                 self._committing = False
                 self._end(batch, outcome)
@@ -205,17 +225,19 @@ class Journal(Actor["_Flush | _Ended"]):
                 self._flush()
 
     def _wake(self) -> None:
-        in_trouble = self._book.trouble is not None  # then the next try has its time already
-        if not self._committing and not self._told and not in_trouble:
-            self._told = True
-            self.context.tell(_Flush())
+        self.context.tell(_Flush(LINGER_ROUNDS))
 
     def _flush(self) -> None:
-        taken = None if self._committing else self._book.take()
-        if taken is not None:
-            batch, _ = taken
-            self._committing = True
-            self.context.start(lambda: self._store.commit(batch), lambda outcome: _Ended(batch, outcome))
+        """Commit what is next. With nothing to do, be woken by the next thing that happens."""
+        if self._committing:
+            return
+        taken = self._book.take()
+        if taken is None:
+            self._book.notify = self._wake
+            return
+        batch, _ = taken
+        self._committing = True
+        self.context.start(lambda: self._store.commit(batch), lambda outcome: _Ended(batch, outcome))
 
 
 def _is_reborn(before: Record, after: Record, entity: Entity) -> bool:

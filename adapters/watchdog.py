@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from understudy.adapters.clock import STALL_S, ResponsiveClock
@@ -34,7 +35,7 @@ class Watchdog:
         self._thread.join()
 
     def _watch(self) -> None:
-        reported_at = looked_at = self._monotonic()
+        reported_at, looked_at = -inf, self._monotonic()
         while not self._over.wait(LOOK_S):
             now, beat_at = self._monotonic(), self._clock.beat_at
             was_stopped = now - looked_at > STALL_S  # this thread too: the whole process was, and nobody is to blame

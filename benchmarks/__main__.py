@@ -5,9 +5,13 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks import figures, kernel, store
+from benchmarks import engine, figures, kernel, store
 
-PARTS: dict[str, Callable[[Console], list[figures.Figure]]] = {"kernel": kernel.measure, "store": store.measure}
+PARTS: dict[str, Callable[[Console], list[figures.Figure]]] = {
+    "kernel": kernel.measure,
+    "store": store.measure,
+    "engine": engine.measure,
+}
 
 
 def main(names: list[str]) -> int:

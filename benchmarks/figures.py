@@ -5,7 +5,8 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).with_name("results.jsonl")
+SAMPLE_S_MAX = 900.0
+ERROR_LINES_MAX = 60  # the end of what a failed sample said: the error is there
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -53,14 +56,22 @@ def smaller(figure: str, value: float, unit: str, peer: str, peer_value: float) 
     return Figure(figure, value, unit, peer, peer_value, peer_value / value, "", None)
 
 
-def sample(module: str, *arguments: str) -> dict[str, Any]:
+def sample(module: str, *arguments: str, python: str = sys.executable) -> dict[str, Any]:
     """Run one sample in a process of its own, so that samples do not share a heap. It prints one line of JSON."""
-    command = [sys.executable, "-m", module, *arguments]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [python, "-m", module, *arguments]
+    try:
+        finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SAMPLE_S_MAX)
+    except subprocess.TimeoutExpired as error:
+        said = error.stderr.decode() if isinstance(error.stderr, bytes) else ""
+        raise SystemExit(f"the sample {' '.join(arguments)} is stuck, stopped it:\n{_end_of(said)}") from None
     if finished.returncode != 0:
-        raise SystemExit(f"the sample {' '.join(arguments)} failed:\n{finished.stderr}")
+        raise SystemExit(f"the sample {' '.join(arguments)} failed:\n{_end_of(finished.stderr)}")
     answer: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
     return answer
+
+
+def _end_of(text: str) -> str:
+    return "\n".join(text.splitlines()[-ERROR_LINES_MAX:])
 
 
 def run_sample(works: dict[str, Callable[[str], Coroutine[Any, Any, dict[str, float]]]]) -> None:
@@ -72,12 +83,19 @@ def run_sample(works: dict[str, Callable[[str], Coroutine[Any, Any, dict[str, fl
 def medians(
     console: Console, module: str, work: str, systems: Sequence[str], repeats: int
 ) -> dict[str, dict[str, float]]:
+    """One work of a module, done by each system."""
+    return interleaved(console, work, {system: partial(sample, module, work, system) for system in systems}, repeats)
+
+
+def interleaved(
+    console: Console, work: str, takers: Mapping[str, Callable[[], dict[str, Any]]], repeats: int
+) -> dict[str, dict[str, float]]:
     """Sample each system in turn, again and again, so that a slow minute of the machine hits all of them."""
-    samples: dict[str, list[dict[str, Any]]] = {system: [] for system in systems}
+    samples: dict[str, list[dict[str, Any]]] = {system: [] for system in takers}
     for round_number in range(repeats):
-        for system in systems:
+        for system, take in takers.items():
             console.print(f"[dim]{work}: {system} ({round_number + 1} of {repeats})[/dim]")
-            samples[system].append(sample(module, work, system))
+            samples[system].append(take())
     return {
         system: {name: statistics.median(each[name] for each in taken) for name in taken[0]}
         for system, taken in samples.items()
@@ -93,11 +111,15 @@ def publish(console: Console, figures: Sequence[Figure]) -> None:
     for each in figures:
         table.add_row(
             each.figure,
-            f"{each.value:,.4g} {each.unit}" if each.value < 1_000 else f"{each.value:,.0f} {each.unit}",
+            f"{_short(each.value)} {each.unit}",
             each.peer or "",
-            "" if each.peer_value is None else f"{each.peer_value:,.0f}",
-            "" if each.ratio is None else f"{each.ratio:,.1f}x",
+            "" if each.peer_value is None else _short(each.peer_value),
+            "" if each.ratio is None else f"{each.ratio:,.{1 if each.ratio >= 1 else 2}f}x",
             each.goal,
             {True: "[green]yes", False: "[red]NO", None: ""}[each.met],
         )
     console.print(table)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.4g}" if value < 1_000 else f"{value:,.0f}"

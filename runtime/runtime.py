@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-import structlog
+
 
 from understudy.actors.definition import (
     DefinitionError,
@@ -37,6 +37,7 @@ from understudy.adapters.tools.workplaces import FunctionWorkplaces
 from understudy.adapters.watchdog import Watchdog
 from understudy.runtime.definition import Flow
 from understudy.runtime.handles import Handle
+from understudy.runtime.logs import default_log
 from understudy.runtime.queries import Queries
 from understudy.runtime.services import RuntimeServices
 
@@ -59,7 +60,7 @@ class Runtime(Queries):
         limits: Limits | None = None,
         log: Any = None,
     ) -> None:
-        self.log = log or structlog.get_logger("understudy").bind(database=str(path))
+        self.log = log or default_log(str(path))
         self._workers = tuple(workers)
         self._limits = limits or Limits()
         self._clock = ResponsiveClock(self._note_stall)

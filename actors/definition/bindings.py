@@ -61,7 +61,7 @@ class Unbound(UnderstudyError):
 
 
 def bind(value: Any, look_up: Callable[[tuple[str, ...]], Any]) -> Any:
-    """A value with every reference replaced. What was put in is never looked at again: data cannot refer to anything."""
+    """A value with every reference replaced. What was put in is not looked at again: data refers to nothing."""
     if isinstance(value, str):
         if "${" not in value:
             return value

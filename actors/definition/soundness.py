@@ -153,7 +153,7 @@ class _Scope:
 
 
 def _references(task: Task) -> Iterator[tuple[str, Reference]]:
-    if task.inputs:
+    if task.inputs and not all(value.__class__ in _PLAIN for value in task.inputs.values()):
         yield from references(task.inputs, ".with")
     if task.condition is not True:
         yield from references(task.condition, ".if")
@@ -161,6 +161,9 @@ def _references(task: Task) -> Iterator[tuple[str, Reference]]:
         yield from references(task.each, ".each")
     if task.argv is not None:
         yield from references(task.argv, ".argv")
+
+
+_PLAIN = frozenset({int, float, bool, type(None)})  # refer to nothing
 
 
 def _texts_of(tool: Tool) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class Tool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         return tuple(kind for kind in ("argv", "call", "http") if getattr(self, kind) is not None)
 
 
-class Task(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Task(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One piece of work. It names a tool, or has a function or a program of its own."""
 
     id: TaskId

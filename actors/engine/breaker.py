@@ -52,8 +52,10 @@ class Breaker(Actor[Any]):
         self._record = record
         match record.state:
             case S.OPEN:
-                left_s = ((record.due_at or 0) - self._seat.house.book.now_us()) / 1e6
-                self._hold(min(max(left_s, 0.0), self._seat.policy.cooldown))
+                due_at = record.due_at or 0
+                longest_s = (due_at - (record.opened_at or due_at)) / 1e6  # the wall clock may have jumped
+                left_s = (due_at - self._seat.house.book.now_us()) / 1e6
+                self._hold(min(max(left_s, 0.0), longest_s))
             case S.HALF_OPEN:
                 self._hold(None)
                 self._change(probe_task_id=None)

@@ -20,6 +20,7 @@ from understudy.actors.kernel import Kernel, Promise
 from understudy.actors.lifecycle import TASK, WORKSTREAM, BreakerState, Entity, TaskState, Trait, WorkerState
 from understudy.actors.records import BreakerRecord, TaskRecord, WorkerRecord, WorkstreamRecord
 
+ROOM = 100  # tasks of a workstream that may wait in the queue beyond those that can run
 _LIVE = tuple(sorted(set(WORKSTREAM.states) - WORKSTREAM.having(Trait.TERMINAL)))
 
 
@@ -57,6 +58,8 @@ class Engine:
         breakers = await self._recover_breakers()
         counted = await self._recover_workstreams()
         self._seats = seats = self._make_seats(workers, before)
+        slots = sum(seat.definition.max_concurrent_tasks for seat in seats)
+        self.house.room = min(slots + ROOM, self.house.limits.active_tasks)
         self.house.supervisor = self._kernel.spawn(Supervisor, SupervisorState(self.house, seats), name="supervisor")
         return msgspec.structs.replace(counted, breakers=breakers)
 

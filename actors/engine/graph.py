@@ -30,6 +30,7 @@ class Node:
         "generation",
         "item",
         "items",
+        "key",
         "map_of",
         "output",
         "ref",
@@ -40,8 +41,11 @@ class Node:
         "waits",
     )
 
-    def __init__(self, definition: Task, map_of: "Node | None" = None, item: Any = None) -> None:
+    def __init__(
+        self, definition: Task, key: str | None = None, map_of: "Node | None" = None, item: Any = None
+    ) -> None:
         self.definition = definition
+        self.key = key or definition.id  # an item of a map has one of its own
         self.state: TaskState | None = None  # None: it has no record yet
         self.trigger = ""
         self.generation = 0
@@ -56,10 +60,6 @@ class Node:
         self.map_of = map_of
         self.item = item
         self.items: list[Node] | None = None  # of a map, once it is unfolded
-
-    @property
-    def key(self) -> str:
-        return self.definition.id
 
     @property
     def ended(self) -> bool:
@@ -87,7 +87,7 @@ class Verdict(Enum):
 class Graph:
     def __init__(self, on_failure: OnFailure) -> None:
         self.nodes: dict[str, Node] = {}
-        self.ready: deque[Node] = deque()  # nothing before them is left; not judged yet
+        self.ready: deque[Node] = deque()  # created, and nothing before them is left; not judged yet
         self.held: dict[str, Node] = {}
         self.broken: dict[str, Node] = {}
         self.live = 0  # nodes that have not ended
@@ -104,19 +104,21 @@ class Graph:
         return added
 
     def unfold(self, node: Node, items: list[Any]) -> list[Node]:
-        """Make the tasks of a map. The map itself then waits for them, and gathers what they give."""
+        """Make the tasks of a map that it does not have yet: none, or a crash came in between.
+
+        The map itself then waits for them, and gathers what they give. Answers those that were made.
+        """
+        known = {each.key: each for each in node.items or ()}
         made: list[Node] = []
+        once = msgspec.structs.replace(node.definition, each=None, condition=True, after=())
         for index, item in enumerate(items):
-            each = self.make_item(node, index, item)
-            self._enter(each)
-            made.append(each)
+            key = f"{node.key}.{index}"  # a dot keeps it apart from what users name
+            if key not in known:
+                each = Node(once, key, node, item)
+                self._enter(each)
+                made.append(each)
         self.tie_items(node, made)
         return made
-
-    def make_item(self, node: Node, index: int, item: Any) -> Node:
-        """One item's node. A dot keeps its key apart from what users name."""
-        definition = item_definition(node.definition, index)
-        return Node(definition, node, item)
 
     def restore(self, nodes: Iterable[tuple[Node, str | None]]) -> None:
         """Take in nodes with the states that they had, each with the key of the map that it is an item of."""
@@ -131,19 +133,17 @@ class Graph:
                 self._tie(node)
         for key, items in maps.items():
             parent = self.nodes[key]
-            items.sort(key=lambda each: int(each.key.rpartition(".")[2]))
             for each in items:
                 each.map_of = parent
             self.tie_items(parent, items)
         self.settle()
 
     def tie_items(self, node: Node, items: list[Node]) -> None:
-        node.items = items
+        node.items = sorted((*(node.items or ()), *items), key=lambda each: int(each.key.rpartition(".")[2]))
         for each in items:
             each.dependents.append(node)
             each.takers += 1
         node.waits += sum(not each.ended for each in items)
-        self.ready.extend(each for each in items if each.state is TaskState.PENDING or each.state is None)
         if not node.waits:
             self.ready.append(node)
 
@@ -189,7 +189,7 @@ class Graph:
             self.broken[node.key] = node
         for after in node.dependents:
             after.waits -= 1
-            if not after.waits and not after.ended and after.ref is None:
+            if not after.waits and after.state is TaskState.PENDING and after.ref is None:
                 self.ready.append(after)
 
     def judge(self, node: Node) -> Verdict:
@@ -232,13 +232,6 @@ class Graph:
         if not node.ended:
             for key in node.takes:
                 self.nodes[key].takers += 1
-        if not node.waits and (node.state is None or node.state is TaskState.PENDING):
-            self.ready.append(node)
 
 
 _NOT_DONE = frozenset({TaskState.FAILED, TaskState.CANCELLED})
-
-
-def item_definition(definition: Task, index: int) -> Task:
-    """What one item of a map is asked to do: the same, once."""
-    return msgspec.structs.replace(definition, id=f"{definition.id}.{index}", each=None, condition=True, after=())

@@ -84,5 +84,6 @@ class House:
         self.workstreams: dict[str, Ref[Any]] = {}
         self.children: dict[str, dict[str, None]] = {}  # of workstreams that are in memory, by their parents
         self.breakers: dict[str, Ref[Any]] = {}
+        self.room = limits.active_tasks  # for tasks of one workstream that are actors: no more than could soon run
         self.open_breakers: dict[str, int | None] = {}  # until when, by their names
         self.ended: Callable[[str], None] = lambda workstream_id: None  # told after the commit

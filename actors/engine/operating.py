@@ -58,11 +58,11 @@ def _act_on_workstream(stream: "WorkstreamActor", request: Request, answer: Answ
         stream.advance()
         _answer(stream, answer)
     elif request.operation in _ENDINGS:
-        stream.answers.append(answer)
+        stream.seat.answers.append(answer)
         try:
             stream.end_by(_ENDINGS[request.operation], request.who, request.why)
         except InvalidTransition:
-            stream.answers.remove(answer)
+            stream.seat.answers.remove(answer)
             raise
     else:
         raise Conflict(f"{request.operation} is not for a workstream: name a task, as {request.target}/TASK")
@@ -124,6 +124,7 @@ def _fell_with_others(node: Node) -> bool:
 def _reopen(stream: "WorkstreamActor", request: Request) -> None:
     """The next generation of a workstream that has ended."""
     stream.seat.reopen(request.who, request.why)
+    stream.reserve()
 
 
 def _answer(stream: "WorkstreamActor", answer: Answer) -> None:

@@ -10,10 +10,10 @@ import msgspec
 from understudy.actors.definition import OnFailure
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.graph import Node
-from understudy.actors.engine.requests import Answer, Done
+from understudy.actors.engine.requests import Done
 from understudy.actors.engine.retries import backoff_s
 from understudy.actors.engine.workstream_seat import WorkstreamSeat
-from understudy.actors.kernel import Actor, Failed, Outcome, Succeeded
+from understudy.actors.kernel import Actor, Failed, Outcome, Reply, Succeeded
 from understudy.actors.lifecycle import WORKSTREAM, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
 from understudy.actors.records import CheckResult
 
@@ -55,10 +55,14 @@ class Leave(msgspec.Struct, frozen=True):
     """That it has ended is durable."""
 
 
+class ChildLeft(msgspec.Struct, frozen=True):
+    """A child has ended, durably."""
+
+
 class Progress(Actor[Any]):
     """What the workstream's actor is besides waking its tasks."""
 
-    __slots__ = ("answers", "doomed", "ending_by", "fetching", "graph", "house", "seat", "uncreated", "waiting")
+    __slots__ = ("added", "doomed", "fetching", "graph", "house", "seat", "uncreated", "waiting")
 
     def __init__(self, seat: WorkstreamSeat) -> None:
         self.seat = seat
@@ -68,8 +72,7 @@ class Progress(Actor[Any]):
         self.uncreated: deque[Node] = deque()
         self.doomed: deque[tuple[Node, TaskState, str, str]] = deque()  # tasks that are to end, and how
         self.fetching = 0  # tasks that wait for outputs from the store
-        self.answers: list[Answer] = []  # to be given at the end
-        self.ending_by: str | None = None
+        self.added: list[Reply[None]] = []  # to be sent when the tasks that were added have their records
 
     @abstractmethod
     def advance(self) -> None: ...
@@ -80,6 +83,15 @@ class Progress(Actor[Any]):
     @property
     def is_live(self) -> bool:
         return not WORKSTREAM.is_terminal(self.seat.record.state)
+
+    @property
+    def may_time_out(self) -> bool:
+        """Once the final checks run, it is too late for the deadline."""
+        return self.is_live and self.seat.record.state is not S.VALIDATING
+
+    def reserve(self) -> None:
+        if self.seat.definition.reserved_workers > 1:
+            self.house.scheduler.tell(m.Reserve(self.seat.record.id, self.seat.definition.reserved_workers))
 
     def arm_timers(self) -> None:
         """For what is to happen later, in a new life as well."""
@@ -94,16 +106,23 @@ class Progress(Actor[Any]):
     def review(self) -> None:
         """Derive the workstream's state from its tasks."""
         record, graph = self.seat.record, self.graph
-        if not self.is_live or record.state in (S.PLANNED, S.VALIDATING, S.RETRYING):
-            if record.ending is None or not self.is_live:
-                return
+        has_own_pace = record.state in (S.PLANNED, S.VALIDATING, S.RETRYING) and record.ending is None
+        if not self.is_live or has_own_pace:
+            return
         busy = graph.active or graph.ready or self.uncreated or self.doomed or self.fetching
+        if not busy and record.ending is not None and self._has_children:
+            return  # they are ending as well, and say so
         if not busy:
             self._settle()
         elif graph.active and len(self.waiting) == graph.active and not (graph.ready or self.fetching):
             self._to_waiting()
         elif record.state in (S.WAITING_FOR_DEPENDENCIES, S.WAITING_FOR_RETRY):
             self.to_executing()
+
+    @property
+    def _has_children(self) -> bool:
+        house = self.house
+        return any(house.workstreams[child].alive for child in house.children.get(self.seat.record.id, ()))
 
     def _settle(self) -> None:
         """Nothing runs and nothing is ready: it ends, or waits for somebody."""
@@ -143,18 +162,23 @@ class Progress(Actor[Any]):
     def to_executing(self) -> None:
         """Come back to executing from wherever it waits."""
         record = self.seat.record
+        if record.ending is not None:
+            return  # its end begins where it is
         if record.state is S.READY and (self.waiting or not self.graph.active):  # it ends before anything has run
             self.seat.move(S.WAITING_FOR_DEPENDENCIES, T.NO_DEPENDENCIES_READY)
             record = self.seat.record
         if record.state is S.READY:
-            now = self.house.book.now_us()
-            deadline = self.seat.definition.deadline
-            deadline_at = None if deadline is None else now + int(deadline * 1e6)
-            self.seat.move(S.EXECUTING, T.FIRST_TASK_STARTED, started_at=now, deadline_at=deadline_at)
+            self.seat.move(S.EXECUTING, T.FIRST_TASK_STARTED, **self._start())
             self.arm_timers()
         elif record.state in _BACK:
-            started_at = record.started_at or self.house.book.now_us()
-            self.seat.move(S.EXECUTING, _BACK[record.state], started_at=started_at, due_at=None)
+            changes = {} if record.started_at is not None else self._start()
+            self.seat.move(S.EXECUTING, _BACK[record.state], due_at=None, **changes)
+            if changes:
+                self.arm_timers()
+
+    def _start(self) -> dict[str, int | None]:
+        now, deadline = self.house.book.now_us(), self.seat.definition.deadline
+        return {"started_at": now, "deadline_at": None if deadline is None else now + int(deadline * 1e6)}
 
     def _retry_later(self) -> None:
         record, policy = self.seat.record, self.seat.definition.retry
@@ -186,15 +210,18 @@ class Progress(Actor[Any]):
         self.graph.settle()
 
     def _validate(self) -> None:
-        checks, record = self.seat.definition.checks, self.seat.record
         self.to_executing()
         self.seat.move(S.VALIDATING, T.ALL_TASKS_COMPLETED)
+        self.run_checks()
+
+    def run_checks(self) -> None:
+        checks, record = self.seat.definition.checks, self.seat.record
         if not checks:
             self._finish(S.COMPLETED, T.VALIDATION_PASSED, None)
             return
         self.context.start(
             lambda: self.house.checks.run(checks, record.id, record.generation, 1, None),
-            lambda outcome: Validated(outcome),
+            Validated,
         )
 
     def validated(self, outcome: Outcome[list[CheckResult]]) -> None:
@@ -220,24 +247,30 @@ class Progress(Actor[Any]):
             state,
             trigger,
             reason=reason,
-            who=self.ending_by,
+            who=self.seat.ending_by,
             last_error=reason,
             completed_at=now,
             ending=None,
             due_at=None,
         )
         record, house = self.seat.record, self.house
-        for answer in self.answers:
+        for answer in self.seat.answers:
             answer.give(Done(record.id, record.state, record.generation))
-        self.answers.clear()
+        self.seat.answers, self.seat.ending_by = [], None
         if self.seat.definition.reserved_workers > 1:
             house.scheduler.tell(m.Unreserve(record.id))
+        self.leave_soon()
+
+    def leave_soon(self) -> None:
         self.house.book.then(lambda: self.context.tell(Leave()))
 
     def leave(self) -> None:
         """Leave memory, unless somebody has wanted something meanwhile."""
         record, house = self.seat.record, self.house
-        if self.is_live:
+        if self.is_live or house.workstreams.get(record.id) is None:
+            return
+        if self.context.depth:  # it may be a reset: that comes first
+            self.context.tell(Leave())
             return
         house.workstreams.pop(record.id, None)
         if record.parent_id is not None:
@@ -245,5 +278,8 @@ class Progress(Actor[Any]):
             siblings.pop(record.id, None)
             if not siblings:
                 house.children.pop(record.parent_id, None)
+            parent = house.workstreams.get(record.parent_id)
+            if parent is not None:
+                parent.tell(ChildLeft())
         house.ended(record.id)
-        self.context.stop(drain=True)
+        self.context.stop()

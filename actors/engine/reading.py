@@ -55,7 +55,7 @@ def seat_of(house: House, record: WorkstreamRecord, tasks: list[TaskRecord]) -> 
 
 def _node_of(record: TaskRecord) -> Node:
     definition = record.definition or Task(record.key)
-    node = Node(definition, item=record.item)
+    node = Node(definition, record.key, item=record.item)
     node.state = record.state
     node.trigger = record.trigger or ""
     node.generation = record.generation

@@ -33,10 +33,11 @@ class _RespawnNow(msgspec.Struct, frozen=True):
 class Health:
     """What is known of one worker's signs of life."""
 
-    __slots__ = ("deaths", "is_watched", "last_beat", "missed", "seat", "since")
+    __slots__ = ("deaths", "is_down", "is_watched", "last_beat", "missed", "seat", "since")
 
     def __init__(self, seat: WorkerSeat) -> None:
         self.seat = seat
+        self.is_down = False  # it has ended by itself and is to be started again
         self.is_watched = False  # while it is up; only a process can die or freeze by itself
         self.last_beat = 0.0
         self.missed = 0
@@ -66,6 +67,8 @@ class Supervisor(Actor[Any]):
             if worker_id not in self._house.workers:
                 ref = self.context.spawn(Worker, health.seat, name=f"worker {worker_id}")
                 self._house.workers[worker_id] = ref
+            elif health.is_down:  # a life before this one was to start it again
+                self.context.tell(_RespawnNow(worker_id))
         self._arm_tick()
         self.context.after(self._house.limits.sweep_s, _Sweep())
 
@@ -82,6 +85,7 @@ class Supervisor(Actor[Any]):
                 health = self._workers[message.worker_id]
                 health.is_watched = health.seat.definition.kind is WorkerKind.PROCESS
                 health.last_beat, health.missed, health.since = self.context.now, 0, None
+                health.is_down = False
             case m.WorkerDown():
                 self._respawn_later(self._workers[message.worker_id])
             case _RespawnNow(worker_id):
@@ -116,7 +120,7 @@ class Supervisor(Actor[Any]):
             self._house.workers[health.seat.id].tell(m.GiveUpOn(definition.recovery))
 
     def _respawn_later(self, health: Health) -> None:
-        health.is_watched, health.since = False, None
+        health.is_watched, health.since, health.is_down = False, None, True
         delay_s = min(self._house.limits.respawn_s * 2.0 ** min(health.deaths, 10), RESPAWN_S_MAX)
         health.deaths += 1
         self.context.after(0.0 if health.deaths == 1 else delay_s, _RespawnNow(health.seat.id))

@@ -13,22 +13,25 @@ from understudy.actors.engine.requests import Answer, Conflict, Done, Operation,
 from understudy.actors.engine.retries import Failing, Failure, backoff_s, judge
 from understudy.actors.engine.task_seat import TaskSeat
 from understudy.actors.kernel import Actor, Failed, Succeeded, Timer
-from understudy.actors.lifecycle import InvalidTransition, TaskState, TaskTrigger
+from understudy.actors.lifecycle import TASK, InvalidTransition, TaskState, TaskTrigger
 from understudy.actors.ports.workplace import Report
 from understudy.actors.records import CheckResult, TaskRecord
 
 S, T = TaskState, TaskTrigger
+PROBE_PRIORITY = 2**31  # before everything else: others wait for what it finds out
 CRASH = "the runtime had stopped while it ran"
 
 
 class TaskActor(Actor[Any]):
-    __slots__ = ("_book", "_checking", "_seat", "_timer")
+    __slots__ = ("_book", "_checking", "_is_probe", "_requeued", "_seat", "_timer")
 
     def __init__(self, seat: TaskSeat) -> None:
         self._seat = seat
         self._book = seat.house.book
         self._timer: Timer | None = None  # for the deadline of an attempt, or the end of a delay
         self._checking = False
+        self._is_probe = False  # while it is queued as the one that finds out whether its tool works again
+        self._requeued = False  # whether it was put into the queue once more, to be sure
 
     def started(self) -> None:
         record = self._seat.record
@@ -42,7 +45,7 @@ class TaskActor(Actor[Any]):
             case S.QUEUED | S.VALIDATING | S.ERRORED | S.TIMED_OUT | S.RETRYING | S.CIRCUIT_OPEN | S.HALF_OPEN:
                 self._recheck()
             case _:
-                self._end()
+                self._withdraw()
 
     def receive(self, message: Any) -> None:
         match message:
@@ -71,7 +74,8 @@ class TaskActor(Actor[Any]):
             case m.CircuitOpened() | m.ProbeNow() | m.CircuitClosed() | m.JitterElapsed():
                 self._obey_breaker(message)
             case m.Cancel():
-                self._leave(S.CANCELLED, message.trigger, message.who, message.why)
+                if not TASK.is_terminal(self._seat.record.state):
+                    self._leave(S.CANCELLED, message.trigger, message.who, message.why)
             case m.Act():
                 self._act(message.request, message.answer)
             case m.Recheck():
@@ -80,7 +84,8 @@ class TaskActor(Actor[Any]):
                 house, plan = self._seat.house, self._seat.plan
                 of_task(self._seat.record, plan.breaker, house.open_breakers, message.reply, house.scheduler)
             case m.Withdrawn():
-                self.context.stop()
+                if TASK.is_terminal(self._seat.record.state):
+                    self._end()
             case _:
                 assert_never(message)
 
@@ -88,9 +93,10 @@ class TaskActor(Actor[Any]):
 
     def _queue(self, trigger: str, *, is_probe: bool = False) -> None:
         self._seat.move(S.QUEUED, trigger, due_at=None)
-        self._enqueue(is_probe=is_probe)
+        self._is_probe = is_probe
+        self._enqueue()
 
-    def _enqueue(self, *, is_probe: bool = False) -> None:
+    def _enqueue(self) -> None:
         record, plan = self._seat.record, self._seat.plan
         self._seat.house.scheduler.tell(
             m.Enqueue(
@@ -100,16 +106,23 @@ class TaskActor(Actor[Any]):
                 plan.kinds,
                 plan.needs,
                 plan.breaker,
-                record.priority,
-                is_probe,
-            )  # fmt: skip
+                PROBE_PRIORITY if self._is_probe else record.priority,
+                self._is_probe,
+            )
         )
+
+    def _withdraw(self) -> None:
+        """Make sure that nobody gives it a slot any more. The scheduler answers after what it has given."""
+        self._seat.house.scheduler.tell(m.Withdraw(self._seat.record.id, self.context))
 
     def _assign(self, message: m.Assigned) -> None:
         seat = self._seat
         if seat.record.state is not S.QUEUED:  # cancelled, with the slot on its way
             seat.house.scheduler.tell(m.Freed(message.worker_id, seat.record.workstream_id))
             return
+        if self._requeued:
+            self._withdraw()
+        self._is_probe = self._requeued = False
         attempt, now = seat.record.attempts + 1, self._book.now_us()
         self._seat.move(
             S.RUNNING,
@@ -190,6 +203,8 @@ class TaskActor(Actor[Any]):
             self._rule(is_open=False)
         else:
             self._seat.breaker.tell(m.ToolFailed(self._seat.record.id, self.context, error))
+            if self._seat.failure is not None and self._seat.failure.failing is Failing.PERMANENT:
+                self._rule(is_open=False)  # whatever the breaker says
 
     def _rule(self, *, is_open: bool) -> None:
         record, policy = self._seat.record, self._seat.plan.retry
@@ -331,9 +346,10 @@ class TaskActor(Actor[Any]):
         if before.state is S.RUNNING:
             self._abort(trigger)
             self._seat.note_attempt("cancelled", Report(), why or trigger, before)
-        elif before.state is S.QUEUED:
-            self._seat.house.scheduler.tell(m.Withdraw(before.id, self.context))
-        self._end(stop=before.state is not S.QUEUED)  # one that is queued may have been given a slot: see Withdrawn
+        if before.state is S.QUEUED:
+            self._withdraw()  # a slot may be on its way: it ends when that has come
+        else:
+            self._end()
 
     # The rest
 
@@ -342,6 +358,7 @@ class TaskActor(Actor[Any]):
         seat, record = self._seat, self._seat.record
         match record.state:
             case S.QUEUED:
+                self._requeued = True
                 self._enqueue()
             case S.RUNNING if seat.worker is not None:
                 seat.worker.tell(m.Confirm(record.id, record.generation, record.attempts, self.context))
@@ -349,14 +366,17 @@ class TaskActor(Actor[Any]):
                 self._validate()
             case S.ERRORED | S.TIMED_OUT:
                 self._rule(is_open=seat.plan.breaker in seat.house.open_breakers)
-            case S.RETRYING if self._timer is None:
-                self._timer = self.context.after(self._seat.time_left_s(), m.BackoffElapsed(record.attempts))
+            case S.RETRYING:
+                if self._timer is None:
+                    self._timer = self.context.after(self._seat.time_left_s(), m.BackoffElapsed(record.attempts))
                 self._tell_stream_of_waiting()
             case S.CIRCUIT_OPEN:
                 self._seat.breaker.tell(m.Waiting(record.id, self.context))
                 self._tell_stream_of_waiting()
             case S.HALF_OPEN if self._timer is None:
                 self._queue(T.PROBE_SCHEDULED)
+            case state if TASK.is_terminal(state):
+                self._withdraw()  # and then say again that it has ended
             case _:
                 pass
 
@@ -370,7 +390,8 @@ class TaskActor(Actor[Any]):
         self._seat.move(S.FAILED, trigger, reason=error, last_error=error, completed_at=self._book.now_us())
         self._end()
 
-    def _end(self, *, stop: bool = True) -> None:
+    def _end(self) -> None:
+        """Say so to its workstream, which lets it go."""
         seat, record = self._seat, self._seat.record
         self._stop_timer()
         self._forget_breaker()
@@ -379,8 +400,6 @@ class TaskActor(Actor[Any]):
                 record.key, record.generation, record.state, record.trigger or "", record.output, record.last_error
             )
         )
-        if stop:
-            self.context.stop()
 
     def _abort(self, why: str) -> None:
         seat = self._seat

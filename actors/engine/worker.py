@@ -54,14 +54,10 @@ class _Died(msgspec.Struct, frozen=True):
     why: str
 
 
-class _NoteTasks(msgspec.Struct, frozen=True):
-    """Write down what runs here now, once for many changes."""
-
-
 class WorkerSeat:
     """What a worker is rebuilt from."""
 
-    __slots__ = ("definition", "house", "id", "occupied", "record", "running", "workplace")
+    __slots__ = ("definition", "drains", "house", "id", "occupied", "record", "running", "workplace")
 
     def __init__(self, house: House, worker_id: str, definition: WorkerDefinition, record: WorkerRecord | None) -> None:
         self.house = house
@@ -71,6 +67,7 @@ class WorkerSeat:
         self.workplace: Workplace | None = None
         self.running: dict[str, Running] = {}  # by token
         self.occupied = 0  # slots
+        self.drains: list[tuple[Request, Answer]] = []  # it is to end when nothing runs here any more, and who asked
 
 
 class _Hearing:
@@ -89,15 +86,13 @@ class _Hearing:
 
 
 class Worker(Actor[Any]):
-    __slots__ = ("_book", "_draining", "_noting", "_seat")
+    __slots__ = ("_book", "_noting", "_seat")
 
     mailbox_capacity = 10_000_000  # bounded by its slots, a few messages for each
 
     def __init__(self, seat: WorkerSeat) -> None:
         self._seat = seat
         self._book = seat.house.book
-        self._noting = False
-        self._draining: tuple[Request, Answer] | None = None
 
     @property
     def _record(self) -> WorkerRecord:
@@ -121,8 +116,6 @@ class Worker(Actor[Any]):
                 self._ended(running, outcome)
             case m.Abort():
                 self._abort(message)
-            case _NoteTasks():
-                self._note_tasks()
             case m.Confirm():
                 self._confirm(message)
             case _GraceOver(running):
@@ -133,6 +126,9 @@ class Worker(Actor[Any]):
             case _Died(generation, why):
                 if generation == self._record.generation and not WORKER.is_terminal(self._record.state):
                     self._die(why)
+            case m.Recheck():
+                if self._record.state in TAKES_TASKS and not self._seat.drains:
+                    self._join()
             case m.Unresponsive() | m.Recovered() | m.GiveUpOn() | m.Respawn():
                 self._obey_supervisor(message)
             case m.Act():
@@ -193,7 +189,14 @@ class Worker(Actor[Any]):
             self._end(S.FAILED, T.ERROR_UNRECOVERABLE, why)
         else:
             self._end(S.TERMINATED, T.TERMINATE, why)
-        self._seat.house.supervisor.tell(m.WorkerDown(self._seat.id))
+        self._report_end()
+
+    def _report_end(self) -> None:
+        """It has ended by itself: the supervisor starts it again, unless it was to end anyway."""
+        if self._seat.drains:
+            self._answer_drains()
+        else:
+            self._seat.house.supervisor.tell(m.WorkerDown(self._seat.id))
 
     def _end(
         self, state: WorkerState, trigger: str, why: str | None, who: str | None = None, *, counted: bool = True
@@ -204,6 +207,8 @@ class Worker(Actor[Any]):
         seat.house.scheduler.tell(m.Left(seat.id))
         running, seat.running, seat.occupied = seat.running, {}, 0
         for each in running.values():
+            if not each.left_to_itself:
+                seat.house.scheduler.tell(m.Freed(seat.id, each.order.workstream_id))
             if each.unwanted is None:
                 each.task.tell(self._lost(each, why or trigger, counted))
             if each.work is not None:
@@ -223,17 +228,20 @@ class Worker(Actor[Any]):
                 why = f"did not answer {missed} health checks"
                 self._move(S.UNRESPONSIVE, T.HEALTH_CHECK_TIMEOUT, reason=why, task_ids=())
                 self._seat.house.scheduler.tell(m.Left(self._seat.id))
-                for each in self._seat.running.values():
+                for each in list(self._seat.running.values()):
                     if each.unwanted is None:
-                        each.unwanted = why
                         each.task.tell(self._lost(each, why, counted=True))
+                        self._abandon(each, why)
             case m.Recovered() if state is S.UNRESPONSIVE:
                 self._move(S.IDLE, T.HEALTH_CHECK_RECOVERED)
-                self._join()
+                if self._seat.drains:
+                    self._drain_if_done()
+                else:
+                    self._join()
             case m.GiveUpOn(after_s) if state is S.UNRESPONSIVE:
                 why = f"did not come back within {after_s:g} s"
                 self._end(S.TERMINATED, T.MAX_TIMEOUT_EXCEEDED, why)
-                self._seat.house.supervisor.tell(m.WorkerDown(self._seat.id))
+                self._report_end()
             case m.Respawn() if WORKER.is_terminal(state):
                 self._begin()
             case _:
@@ -243,15 +251,19 @@ class Worker(Actor[Any]):
 
     def _take(self, message: m.Take) -> None:
         running = Running(message.order, message.task)
-        if self._record.state not in TAKES_TASKS and self._record.state is not S.PAUSED:
-            message.task.tell(self._lost(running, f"is {self._record.state}", counted=False))
+        takes = self._record.state in TAKES_TASKS or self._record.state is S.PAUSED
+        if not takes or self._seat.occupied >= self._seat.definition.max_concurrent_tasks:
+            why = "has no free slot" if takes else f"is {self._record.state}"
+            message.task.tell(self._lost(running, why, counted=False))
+            if not takes:
+                self._seat.house.scheduler.tell(m.Freed(self._seat.id, message.order.workstream_id))
             return
         self._seat.running[message.order.token] = running
         self._seat.occupied += 1
         if self._record.state is S.IDLE:
             self._move(S.BUSY, T.TASK_ASSIGNED, has_run=True, task_ids=(message.order.task_id,))
         else:
-            self._note_soon()
+            self._note_tasks()
 
     def _run(self, message: m.Run) -> None:
         running = self._seat.running.get(message.token)
@@ -280,13 +292,17 @@ class Worker(Actor[Any]):
         running = self._seat.running.get(message.token)
         if running is None or running.unwanted is not None:
             return
-        running.unwanted = message.why
-        if running.work is None:
-            del self._seat.running[message.token]
-            self._free(running)
-        else:
+        self._abandon(running, message.why)
+        if running.work is not None:
             running.work.cancel()
             self.context.after(self._seat.house.limits.cancel_grace_s, _GraceOver(running))
+
+    def _abandon(self, running: Running, why: str) -> None:
+        """Nobody waits for it any more. One that has not begun never will."""
+        running.unwanted = why
+        if running.work is None:
+            del self._seat.running[running.order.token]
+            self._free(running)
 
     def _leave_to_itself(self, running: Running) -> None:
         """It ignores its cancellation. Others need the slot."""
@@ -307,10 +323,10 @@ class Worker(Actor[Any]):
             return
         seat.occupied -= 1
         seat.house.scheduler.tell(m.Freed(seat.id, running.order.workstream_id))
-        if self._draining is not None:
+        if seat.drains:
             self._drain_if_done()
         elif seat.occupied:
-            self._note_soon()
+            self._note_tasks()
         elif record.state is S.BUSY:
             self._move(S.IDLE, T.TASK_COMPLETED, task_ids=())
 
@@ -374,14 +390,18 @@ class Worker(Actor[Any]):
                 self._move(S.PAUSED, T.PAUSE, reason=request.why, who=request.who)
                 seat.house.scheduler.tell(m.Left(seat.id))
             case Operation.RESUME:
+                if seat.drains:
+                    raise Conflict(f"worker {seat.id} is being drained: it ends when its tasks have ended")
                 self._move(S.BUSY if seat.occupied else S.IDLE, T.RESUME, reason=request.why, who=request.who)
                 self._join()
+                seat.house.supervisor.tell(m.WorkerUp(seat.id))
             case Operation.TERMINATE:
                 self._end(S.TERMINATED, T.TERMINATE, request.why or "was terminated", request.who, counted=False)
+                self._answer_drains()
             case Operation.DRAIN:
                 WORKER.check(seat.id, record.state, T.SHUTDOWN_REQUESTED, S.SHUTDOWN)
                 seat.house.scheduler.tell(m.Left(seat.id))
-                self._draining = request, answer
+                seat.drains.append((request, answer))
                 self._drain_if_done()
                 return False
             case _:
@@ -389,25 +409,28 @@ class Worker(Actor[Any]):
         return True
 
     def _drain_if_done(self) -> None:
-        if self._draining is not None and not self._seat.occupied:
-            request, answer = self._draining
-            self._draining = None
+        if not self._seat.occupied and self._record.state is not S.UNRESPONSIVE:
+            request, _ = self._seat.drains[0]
             self._end(S.SHUTDOWN, T.SHUTDOWN_REQUESTED, request.why, request.who)
+            self._answer_drains()
+
+    def _answer_drains(self) -> None:
+        drains, self._seat.drains = self._seat.drains, []
+        for _, answer in drains:
             answer.give(Done(self._seat.id, self._record.state, self._record.generation))
 
     # Its record
 
-    def _note_soon(self) -> None:
-        if not self._noting:
-            self._noting = True
-            self.context.tell(_NoteTasks())
-
     def _note_tasks(self) -> None:
-        self._noting = False
-        if not WORKER.is_terminal(self._record.state) and self._record.state is not S.UNRESPONSIVE:
+        """What runs here changes all the time: it is written down once for each commit."""
+        self._book.put_late(Entity.WORKER, self._seat.id, self._with_tasks)
+
+    def _with_tasks(self) -> WorkerRecord:
+        record = self._record
+        if record.state in TAKES_TASKS or record.state is S.PAUSED:
             ids = tuple(each.order.task_id for each in self._seat.running.values() if each.unwanted is None)
-            self._seat.record = replace(self._record, task_ids=ids, updated_at=self._book.now_us())
-            self._book.put(Entity.WORKER, self._seat.record)
+            self._seat.record = record = replace(record, task_ids=ids, updated_at=self._book.now_us())
+        return record
 
     def _move(
         self, state: WorkerState, trigger: str, *, reason: str | None = None, who: str | None = None, **changes: Any

@@ -4,23 +4,32 @@ A task becomes an actor when nothing before it is left, and only so many are at 
 is done in chunks, a turn each, so that a graph of 100,000 tasks does not hold up anybody.
 """
 
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
-from understudy.actors.definition import DefinitionError, OnFailure, Problem, Task, When, find_problems
+from understudy.actors.definition import (
+    BreakerPolicy,
+    DefinitionError,
+    OnFailure,
+    Problem,
+    Task,
+    When,
+    find_problems,
+)
 from understudy.actors.definition.bindings import Unbound
 from understudy.actors.engine import explaining, operating
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.breaker import Breaker, BreakerSeat
 from understudy.actors.engine.graph import Node, Verdict
 from understudy.actors.engine.house import Plan
-from understudy.actors.engine.progress import ENDS, Leave, PastDeadline, Progress, RetryNow, Validated
+from understudy.actors.engine.progress import ENDS, ChildLeft, Leave, PastDeadline, Progress, RetryNow, Validated
 from understudy.actors.engine.task import TaskActor
 from understudy.actors.engine.task_seat import TaskSeat
 from understudy.actors.engine.workstream_seat import WorkstreamSeat
-from understudy.actors.kernel import Failed, Outcome, Succeeded
+from understudy.actors.kernel import Failed, Outcome, Reply, Succeeded
 from understudy.actors.lifecycle import WORKSTREAM, Entity, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
 from understudy.actors.records import TaskRecord, task_id
 
@@ -39,29 +48,33 @@ class _Fetched(msgspec.Struct, frozen=True):
 
 
 class WorkstreamActor(Progress):
-    __slots__ = ("_continuing",)
+    __slots__ = ("_continuing", "_policies")
 
     mailbox_capacity = 10_000_000  # bounded by its active tasks, a few messages for each
 
     def __init__(self, seat: WorkstreamSeat) -> None:
         super().__init__(seat)
         self._continuing = False
+        self._policies: dict[str, BreakerPolicy] = {}  # that its breakers have been told of
 
     def started(self) -> None:
         record = self.seat.record
         if WORKSTREAM.is_terminal(record.state):
-            return  # back in memory because somebody wants something of it
+            self.leave_soon()  # back in memory because somebody wants something of it, or about to leave
+            return
         self.arm_timers()
-        if self.seat.definition.reserved_workers > 1:
-            self.house.scheduler.tell(m.Reserve(record.id, self.seat.definition.reserved_workers))
-        for node in self.graph.nodes.values():
-            if node.state is None:
-                self.uncreated.append(node)
-        for key, task in self.seat.restored.items():
+        self.reserve()
+        self.uncreated.extend(node for node in self.graph.nodes.values() if node.state is None)
+        restored, self.seat.restored = self.seat.restored, {}
+        for key, task in restored.items():
             self._restore(self.graph.nodes[key], task)
-        self.seat.restored = {}
         if record.ending is not None:
-            self.doom_rest(f"the workstream ends: {record.ending}")
+            self.doom_rest(record.last_error or f"the workstream ends: {record.ending}")
+        else:
+            for node in list(self.graph.broken.values()):
+                self.broke(node)
+        if record.state is S.VALIDATING and record.ending is None:
+            self.run_checks()
         self.advance()
 
     def receive(self, message: Any) -> None:
@@ -81,8 +94,11 @@ class WorkstreamActor(Progress):
                 self._fetched(node, outcome)
             case m.Act():
                 operating.act(self, message.request, message.answer)
+                if not self.is_live:
+                    self.leave_soon()
             case m.Cancel():
-                self.end_by(message.trigger, message.who, message.why)
+                if self.is_live:
+                    self.end_by(message.trigger, message.who, message.why)
             case m.AddTasks():
                 self._add(message)
             case m.Explain():
@@ -92,12 +108,14 @@ class WorkstreamActor(Progress):
             case RetryNow(generation):
                 self.retry_now(generation)
             case PastDeadline(generation):
-                if generation == self.seat.record.generation and self.is_live:
+                if generation == self.seat.record.generation and self.may_time_out:
                     self.end_by(T.TIMED_OUT, None, f"its deadline of {self.seat.definition.deadline:g} s is over")
             case Validated(outcome):
                 self.validated(outcome)
             case Leave():
                 self.leave()
+            case ChildLeft():
+                self.review()
             case _:
                 assert_never(message)
 
@@ -118,8 +136,14 @@ class WorkstreamActor(Progress):
 
     def _create_some(self, left: int) -> int:
         while self.uncreated and left:
-            self.seat.create(self.uncreated.popleft())
+            node = self.uncreated.popleft()
+            self.seat.create(node)
+            if not node.waits:
+                self.graph.ready.append(node)
             left -= 1
+        if not self.uncreated and self.added:
+            self.house.book.then(partial(_send_all, self.added))
+            self.added = []
         if not self.uncreated and self.seat.record.state is S.PLANNED:
             without_tasks = replace(self.seat.definition, tasks=())
             self.seat.move(S.READY, T.ALL_TASKS_CREATED, definition=without_tasks)
@@ -145,7 +169,7 @@ class WorkstreamActor(Progress):
         return left
 
     def _has_room(self) -> bool:
-        return self.graph.active < self.house.limits.active_tasks
+        return self.graph.active - len(self.waiting) < self.house.room
 
     def _wake(self, node: Node) -> None:
         """Everything before a task has ended: run it, skip it, or hold it."""
@@ -165,11 +189,10 @@ class WorkstreamActor(Progress):
             self._fetch(node, absent)
             return
         try:
-            if not self.seat.condition(node) and node.items is None:
+            if node.items is None and not self.seat.condition(node):
                 self.seat.settle(node, TaskState.SKIPPED, TaskTrigger.CONDITION_NOT_MET, "its condition is not met")
-            elif node.definition.each is not None and node.items is None:
-                for each in self.graph.unfold(node, self.seat.items(node)):
-                    self.uncreated.append(each)
+            elif self.seat.lacks_items(node):
+                self.uncreated.extend(self.graph.unfold(node, self.seat.items(node)))
             else:
                 self._spawn(node, self.seat.pending_record(node))
         except (Unbound, LookupError) as error:
@@ -198,13 +221,18 @@ class WorkstreamActor(Progress):
             try:
                 self._spawn(node, record)
             except (Unbound, LookupError) as error:
-                self.house.note(
-                    "task cannot be resumed", workstream=record.workstream_id, task=record.key, error=str(error)
-                )
+                self.seat.reject(node, record, str(error))
+                if node.broken:
+                    self.broke(node)
 
     def _open_breaker(self, plan: Plan) -> None:
         name, policy = plan.breaker, plan.breaker_policy
-        if name is not None and policy is not None and name not in self.house.breakers:
+        if name is None or policy is None or self._policies.get(name) == policy:
+            return
+        self._policies[name] = policy
+        if name in self.house.breakers:
+            self.house.breakers[name].tell(m.NewPolicy(policy))
+        else:
             self.house.breakers[name] = self.house.spawn(
                 Breaker, BreakerSeat(self.house, name, policy), f"breaker {name}"
             )
@@ -245,7 +273,10 @@ class WorkstreamActor(Progress):
         if node.ended or message.generation != node.generation:
             return
         self.waiting.pop(message.key, None)
+        ref = node.ref
         self.graph.end(node, message.state, message.trigger, message.output)
+        if ref is not None:
+            ref.stop(drain=True)  # what was told to it before is still answered
         if node.broken:
             self.broke(node)
         self.advance()
@@ -275,7 +306,7 @@ class WorkstreamActor(Progress):
     def doom_rest(self, reason: str, keep: When | None = None) -> None:
         """Cancel everything that has not ended, but for tasks with a rule that lets them run after failures."""
         for each in self.graph.nodes.values():
-            if not each.ended and (each.ref is not None or keep is None or each.definition.when is not keep):
+            if not each.ended and (keep is None or each.definition.when is not keep):
                 self.doomed.append((each, TaskState.CANCELLED, TaskTrigger.WORKSTREAM_CANCELLED, reason))
         for child in self.house.children.get(self.seat.record.id, ()):
             self.house.workstreams[child].tell(m.Cancel(T.PARENT_CANCELLED, None, reason))
@@ -286,7 +317,7 @@ class WorkstreamActor(Progress):
         WORKSTREAM.check(record.id, record.state, trigger, ENDS[trigger])
         if record.ending is None:
             self.seat.change(ending=trigger, last_error=why)
-            self.ending_by = who
+            self.seat.ending_by = who
             self.doom_rest(why or f"the workstream ends: {trigger}")
             self.advance()
 
@@ -304,7 +335,7 @@ class WorkstreamActor(Progress):
             message.reply.fail(DefinitionError(faults))
             return
         self.uncreated.extend(self.graph.add(new))
-        self.house.book.then(lambda: message.reply.send(None))
+        self.added.append(message.reply)
         self.advance()
 
     def _recheck(self) -> None:
@@ -326,3 +357,8 @@ class WorkstreamActor(Progress):
             graph.settle()
         if self.is_live:
             self.advance()
+
+
+def _send_all(replies: list[Reply[None]]) -> None:
+    for reply in replies:
+        reply.send(None)

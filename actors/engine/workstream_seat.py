@@ -8,9 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from understudy.actors.definition import RetryPolicy, Task, Tool, Workstream
-from understudy.actors.definition.bindings import Unbound, bind, follow
+from understudy.actors.definition.bindings import Unbound, bind, follow, is_reference
 from understudy.actors.engine.graph import ABSENT, Graph, Node
 from understudy.actors.engine.house import GATHER, House, Plan
+from understudy.actors.engine.requests import Answer
 from understudy.actors.errors import InternalError
 from understudy.actors.lifecycle import Entity, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
 from understudy.actors.records import TaskRecord, WorkstreamRecord, task_id
@@ -20,7 +21,7 @@ _DEFAULT_TOOL = Tool()
 
 
 class WorkstreamSeat:
-    __slots__ = ("_plans", "definition", "graph", "house", "record", "restored")
+    __slots__ = ("_plans", "answers", "definition", "ending_by", "graph", "house", "record", "restored")
 
     def __init__(self, house: House, record: WorkstreamRecord, definition: Workstream) -> None:
         self.house = house
@@ -28,6 +29,8 @@ class WorkstreamSeat:
         self.definition = definition
         self.graph = Graph(definition.on_failure)
         self.restored: dict[str, TaskRecord] = {}  # live tasks that are to become actors again, by key
+        self.answers: list[Answer] = []  # to be given at the end
+        self.ending_by: str | None = None  # who wanted the end
         self._plans: dict[Any, Plan] = {}
 
     # The workstream
@@ -102,6 +105,18 @@ class WorkstreamSeat:
         )
         self._write(node, before, after, trigger, reason, who)
         self.graph.end(node, state, str(trigger), output)
+
+    def reject(self, node: Node, record: TaskRecord, error: str) -> None:
+        """Fail a task of a process that has ended, because it cannot be run any more."""
+        for state, trigger in _WAYS_OUT[record.state]:
+            now, before = self.house.book.now_us(), record
+            record = replace(
+                before, state=state, previous_state=before.state._value_, trigger=trigger._value_, updated_at=now,
+                worker_id=None, due_at=None, last_error=error,
+                completed_at=now if state is TaskState.FAILED else None,
+            )  # fmt: skip
+            self._write(node, before, record, trigger, error, None)
+        self.graph.end(node, record.state, record.trigger or "")
 
     def pending_record(self, node: Node) -> TaskRecord:
         """The record of a task that waits. It follows from its definition, so that nobody has to keep it."""
@@ -192,10 +207,17 @@ class WorkstreamSeat:
 
     def items(self, node: Node) -> list[Any]:
         """What a map is to be done for. Raises `Unbound` where that is no list."""
-        found = bind(node.definition.each, lambda parts: self._look_up(node, parts))
+        each = node.definition.each
+        found = bind(each, lambda parts: self._look_up(node, parts)) if is_reference(each) else list(each)
         if not isinstance(found, list):
             raise Unbound(f"`each` of {node.key} is not a list but {type(found).__name__}")
         return found
+
+    def lacks_items(self, node: Node) -> bool:
+        """Whether a map is yet to be unfolded, wholly or where a crash has left it."""
+        if node.definition.each is None:
+            return False
+        return node.items is None or len(node.items) < len(self.items(node))
 
     def inputs(self, node: Node) -> dict[str, Any]:
         """Its arguments, bound. Of a map whose items have ended: what they gave."""
@@ -211,6 +233,12 @@ class WorkstreamSeat:
             each for each in self.graph.taken(takes) if each.satisfies and each.output is ABSENT and each is not node
         ]
 
+    def _item(self, node: Node) -> Any:
+        """What is written out in `each` is bound only now, so that no secret is stored; what is data never is."""
+        if node.map_of is None or is_reference(node.map_of.definition.each):
+            return node.item
+        return bind(node.item, lambda parts: self._look_up(node, parts))
+
     def _look_up(self, node: Node, parts: tuple[str, ...]) -> Any:
         name = ".".join(parts)
         match parts:
@@ -222,9 +250,22 @@ class WorkstreamSeat:
                     raise Unbound(f"${{{name}}} has no value: the variable {secret} is not set")
                 return value
             case ("item", *rest):
-                return follow(node.item, tuple(rest), name)
+                return follow(self._item(node), tuple(rest), name)
             case (key, "output", *rest):
                 output = self.graph.nodes[key].output
                 return follow(None if output is ABSENT else output, tuple(rest), name)
             case _:
                 raise InternalError(f"${{{name}}} was let through")
+
+
+_S, _T = TaskState, TaskTrigger
+_WAYS_OUT: dict[TaskState, tuple[tuple[TaskState, TaskTrigger], ...]] = {
+    _S.QUEUED: ((_S.FAILED, _T.REJECTED),),
+    _S.RUNNING: ((_S.ERRORED, _T.WORKER_LOST), (_S.FAILED, _T.PERMANENT_ERROR)),
+    _S.ERRORED: ((_S.FAILED, _T.PERMANENT_ERROR),),
+    _S.TIMED_OUT: ((_S.FAILED, _T.RETRIES_EXHAUSTED),),
+    _S.VALIDATING: ((_S.FAILED, _T.VALIDATION_FAILED),),
+    _S.RETRYING: ((_S.QUEUED, _T.RETRY_DELAY_ELAPSED), (_S.FAILED, _T.REJECTED)),
+    _S.CIRCUIT_OPEN: ((_S.FAILED, _T.GAVE_UP),),
+    _S.HALF_OPEN: ((_S.QUEUED, _T.PROBE_SCHEDULED), (_S.FAILED, _T.REJECTED)),
+}

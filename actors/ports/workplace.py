@@ -19,7 +19,7 @@ def token_of(task_id: str, generation: int, attempt: int) -> str:
     return f"{task_id}/{generation}/{attempt}"
 
 
-class Order(msgspec.Struct, frozen=True):
+class Order(msgspec.Struct, frozen=True, gc=False):
     """One attempt: what is to be done, by whom, and by when."""
 
     task_id: str
@@ -43,7 +43,7 @@ class Order(msgspec.Struct, frozen=True):
         return token_of(self.task_id, self.generation, self.attempt)
 
 
-class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+class Report(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """How an attempt ended. It succeeded where there is no `error`."""
 
     output: Any = None  # as JSON would hold it

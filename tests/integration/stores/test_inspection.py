@@ -276,11 +276,11 @@ def test_sql_reads_and_does_nothing_else(database: Path, statement: str) -> None
     ("asked", "index"),
     [
         ({"task_id": "t"}, "PRIMARY KEY"),
-        ({"workstream_id": "w"}, "attempts_by_workstream"),
+        ({"workstream_id": "w"}, "PRIMARY KEY (task_id>? AND task_id<?)"),
         ({"worker_id": "w"}, "attempts_by_worker"),
         ({"correlation_id": "c"}, "attempts_by_correlation"),
         ({"since": 1, "until": 2}, "attempts_by_time"),
-        ({"success": False}, "attempts_by_success"),
+        ({"success": False}, "attempts_that_failed"),
     ],
 )
 def test_query_of_attempts_uses_an_index(database: Path, asked: dict[str, Any], index: str) -> None:

@@ -1,21 +1,24 @@
 """The engine in virtual time: its own actors, a store in memory, and a workplace whose tasks do what a script says."""
 
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 from understudy.actors.definition import Check, RetryPolicy, Task, WorkerDefinition, Workstream
 from understudy.actors.engine.engine import Engine, Recovery
-from understudy.actors.engine.house import House, Limits
+from understudy.actors.engine.house import GATHER, House, Limits
 from understudy.actors.engine.requests import Done, Operation, Request
 from understudy.actors.journal import Book
 from understudy.actors.kernel import Promise, SimulatedKernel
 from understudy.actors.lifecycle import MACHINES, Entity
 from understudy.actors.lifecycle.invariants import check_history, check_task, check_worker, check_workstream
+from understudy.actors.ports.store import Batch, StoreUnavailable
 from understudy.actors.ports.workplace import Hearing, Order, Report
 from understudy.actors.records import Attempt, CheckResult, TaskRecord, Transition, WorkerRecord, WorkstreamRecord
 from understudy.adapters.stores.memory import MemoryStore
 
-Script = Callable[[Order], Any]  # gives what an attempt gives, raises what it raises, or a coroutine that does
+Script = Callable[[Order], Any]  # gives what an attempt gives, raises what it raises, or answers with `Takes`
 
 EPOCH_US = 1_800_000_000_000_000
 
@@ -26,6 +29,44 @@ class Refused(Exception):
     def __init__(self, error: str, **more: Any) -> None:
         super().__init__(error)
         self.report = Report(error=error, kinds=("Refused",), text=error, **more)
+
+
+class Takes:
+    """What a script answers for an attempt that takes its time. `gives` may be an error to raise at the end."""
+
+    def __init__(self, seconds: float, gives: Any = None, *, ignores_cancel: bool = False) -> None:
+        self.seconds = seconds
+        self.gives = gives
+        self.ignores_cancel = ignores_cancel
+
+    async def on(self, kernel: SimulatedKernel) -> Any:
+        ends_at = kernel.clock.now() + self.seconds
+        while (left := ends_at - kernel.clock.now()) > 0:
+            try:
+                await kernel.sleep(left)
+            except CancelledError:
+                if not self.ignores_cancel:
+                    raise
+        if isinstance(self.gives, Exception):
+            raise self.gives
+        return self.gives
+
+
+class MortalStore(MemoryStore):
+    """Its disk takes so many commits and no more: what comes after them never happened."""
+
+    def __init__(self, commits_max: float = inf) -> None:
+        super().__init__()
+        self.commits_max = commits_max
+        self.commits = 0
+        self.refused = 0
+
+    async def commit(self, batch: Batch) -> None:
+        if self.commits >= self.commits_max:
+            self.refused += 1
+            raise StoreUnavailable("the process is dead", "dead")
+        self.commits += 1
+        await super().commit(batch)
 
 
 class ScriptedPlace:
@@ -42,12 +83,14 @@ class ScriptedPlace:
 
     async def run(self, order: Order) -> Report:
         self.world.runs.append(order)
+        if order.call == GATHER:
+            return Report(order.inputs["items"], 1)
         try:
             given = self.world.script(order)
-            output = await given if hasattr(given, "__await__") else given
+            output = await given.on(self.world.kernel) if isinstance(given, Takes) else given
         except Refused as refused:
             return refused.report
-        return Report(output, 1)
+        return output if isinstance(output, Report) else Report(output, 1)
 
     async def close(self) -> None: ...
 
@@ -88,6 +131,9 @@ class World:
         self.kernel = SimulatedKernel(seed)
         self.store = store or MemoryStore()
         self.runs: list[Order] = []
+        self.silent: set[str] = set()  # workers that show no sign of life
+        self.crashes_expected = 0  # of actors
+        self.repairs_expected = 0  # by the sweep
         self.places: dict[str, ScriptedPlace] = {}
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self._at = at
@@ -150,14 +196,36 @@ class World:
     def run(self, until: float = 100_000.0) -> "World":
         """Let time pass until nothing is alive any more, or until then."""
         while self.kernel.clock.now() < until and self.engine.house.workstreams:
-            self.kernel.run(until=min(self.kernel.clock.now() + 1, until))
+            self.pass_time(min(1.0, until - self.kernel.clock.now()))
         self.check()
         return self
 
-    def crash(self) -> "World":
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time pass, with signs of life from workers that are not silent."""
+        ends_at = self.kernel.clock.now() + seconds
+        while True:
+            for worker_id in self.places.keys() - self.silent:
+                hearing = self.places[worker_id].hearing
+                if hearing is not None:
+                    hearing.beat()
+            self.kernel.run(until=min(self.kernel.clock.now() + 1, ends_at))
+            if self.kernel.clock.now() >= ends_at:
+                return
+
+    def step_until(self, found: Callable[[], bool], *, until: float = 1_000.0) -> None:
+        """Step by step, until something is so."""
+        while not found():
+            assert self.kernel.run(until=until, steps_max=1), "it never came to be"
+
+    def crash(self, **changes: Any) -> "World":
         """The process ends without a word, and another one opens what it had stored."""
         elapsed = self._at + self.kernel.clock.now()
-        return World(self.script, seed=2, workers=self.workers, store=self.store, at=elapsed, limits=self._limits)
+        for fiber in list(self.kernel._fibers):
+            fiber._coroutine.close()
+        if isinstance(self.store, MortalStore):
+            self.store.commits_max = inf
+        given: dict[str, Any] = {"seed": 2, "workers": self.workers, "limits": self._limits, **changes}
+        return World(self.script, store=self.store, at=elapsed, **given)
 
     def workstream(self, workstream_id: str = "ws") -> WorkstreamRecord:
         record = self.wait(self.store.load(Entity.WORKSTREAM, workstream_id))
@@ -207,7 +275,9 @@ class World:
         accepted = [(each.task_id, each.generation) for each in self.attempts() if each.success]
         assert len(accepted) == len(set(accepted)), "one accepted result per task and generation"
         assert not breaches, "\n".join(str(breach) for breach in breaches)
-        assert not self.kernel.poison, self.kernel.poison[0].traceback
+        assert len(self.kernel.poison) <= self.crashes_expected, self.kernel.poison[-1].traceback
+        repairs = [note for note in self.notes if note[0].startswith("repaired")]
+        assert len(repairs) <= self.repairs_expected, repairs
 
 
 def stream(*tasks: Task, **fields: Any) -> Workstream:
