@@ -5,6 +5,7 @@ Giving the lost time back is the clock's; a thread would come too late for that.
 
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from math import inf
@@ -19,9 +20,8 @@ STACK_LINES: Final = 12
 class Watchdog:
     """Start it on the loop's thread. `report` is called on the watchdog's own, once for each stall."""
 
-    def __init__(self, clock: ResponsiveClock, monotonic: Callable[[], float], report: Callable[[float, str], None]) -> None:
+    def __init__(self, clock: ResponsiveClock, report: Callable[[float, str], None]) -> None:
         self._clock = clock
-        self._monotonic = monotonic
         self._report = report
         self._loop_thread = threading.get_ident()
         self._over = threading.Event()
@@ -35,9 +35,9 @@ class Watchdog:
         self._thread.join()
 
     def _watch(self) -> None:
-        reported_at, looked_at = -inf, self._monotonic()
+        reported_at, looked_at = -inf, time.monotonic()
         while not self._over.wait(LOOK_S):
-            now, beat_at = self._monotonic(), self._clock.beat_at
+            now, beat_at = time.monotonic(), self._clock.beat_at
             was_stopped = now - looked_at > STALL_S  # this thread too: the whole process was, and nobody is to blame
             looked_at = now
             if now - beat_at > STALL_S - LOOK_S and beat_at > reported_at and not was_stopped:

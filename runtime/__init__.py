@@ -22,8 +22,8 @@ from understudy.adapters.stores.sqlite import Durability
 from understudy.adapters.tools import PermanentError, TaskContext, TransientError, current_task
 from understudy.runtime.definition import Flow, load, task
 from understudy.runtime.handles import Handle, TaskFailed, WorkstreamFailed
-from understudy.runtime.queries import RuntimeClosed
 from understudy.runtime.runtime import Runtime
+from understudy.runtime.waiting import RuntimeClosed
 
 __all__ = [
     "BreakerPolicy",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.actors.engine.explaining import Explanation
 from understudy.actors.engine.requests import Done
 from understudy.actors.errors import UnderstudyError
-from understudy.actors.lifecycle import WORKSTREAM, Entity, Trait
+from understudy.actors.lifecycle import WORKSTREAM, Entity, Trait, satisfies_dependents
 from understudy.actors.records import TaskRecord, Transition, WorkstreamRecord, task_id
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ class Handle:
 
     async def output(self, key: str) -> Any:
         """Wait for one of its tasks, and give what it gave. Raises `TaskFailed`."""
-        return await self._runtime.wait_for_output(task_id(self.id, key))
+        record = await self._runtime.wait_for_task(task_id(self.id, key))
+        if not satisfies_dependents(record.state, record.trigger or ""):
+            raise TaskFailed(record)
+        return record.output
 
     async def record(self) -> WorkstreamRecord:
         """How it stands."""

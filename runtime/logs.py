@@ -1,4 +1,4 @@
-"""Where a runtime's log goes when nobody says: to structlog as the program has configured it, else to `logging`.
+"""What a runtime logs, and where to when nobody says: to structlog as the program has configured it, else to `logging`.
 
 A library that prints by itself would be in everybody's way: `logging` shows warnings on stderr, and no more.
 """
@@ -8,6 +8,10 @@ from typing import Any
 
 import structlog
 
+from understudy.actors.lifecycle import Severity
+from understudy.actors.ports.store import Batch
+
+_LEVELS = {Severity.WARNING: "warning", Severity.ERROR: "error", Severity.CRITICAL: "critical"}
 _PROCESSORS: list[Any] = [
     structlog.stdlib.filter_by_level,
     structlog.processors.KeyValueRenderer(key_order=["event"], drop_missing=True),
@@ -20,3 +24,17 @@ def default_log(database: str) -> Any:
     plain = logging.getLogger("understudy")
     wrapped = structlog.wrap_logger(plain, processors=_PROCESSORS, wrapper_class=structlog.stdlib.BoundLogger)
     return wrapped.bind(database=database)
+
+
+def log_batch(log: Any, batch: Batch) -> None:
+    """What is not as it should be, of what was committed."""
+    for move in batch.transitions:
+        if move.severity is not Severity.INFO:
+            getattr(log, _LEVELS[move.severity])(
+                f"{move.entity} {move.to_state}",
+                record=move.record_id,
+                workstream=move.workstream_id,
+                trigger=move.trigger,
+                attempt=move.attempt,
+                reason=move.reason,
+            )

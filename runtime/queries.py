@@ -4,16 +4,16 @@ Everything is answered from the store, as it was committed last. Waiting is told
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.explaining import Explanation, of_ended
+from understudy.actors.engine.house import House
 from understudy.actors.engine.reading import read_all
 from understudy.actors.engine.requests import NotFound
-from understudy.actors.errors import UnderstudyError
-from understudy.actors.lifecycle import TASK, WORKSTREAM, Entity, Severity, satisfies_dependents
-from understudy.actors.ports.store import AttemptQuery, Batch, Store
+from understudy.actors.lifecycle import TASK, WORKSTREAM, Entity
+from understudy.actors.ports.store import AttemptQuery, Store
 from understudy.actors.records import (
     Attempt,
     BreakerRecord,
@@ -23,27 +23,17 @@ from understudy.actors.records import (
     WorkerRecord,
     WorkstreamRecord,
 )
-
-if TYPE_CHECKING:
-    from understudy.actors.engine.house import House
-
-_LEVELS = {Severity.WARNING: "warning", Severity.ERROR: "error", Severity.CRITICAL: "critical"}
+from understudy.runtime.waiting import Waiting
 
 
-class RuntimeClosed(UnderstudyError):
-    """The runtime was closed while somebody waited. The work is stored: open it again, and wait again."""
-
-
-class Queries:
-    log: Any
-    house: "House"
-
+class Queries(ABC):
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._workstream_waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._task_waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._news: asyncio.Future[None] | None = None
-        self._closed = False
+        self._waiting = Waiting()
+
+    @property
+    @abstractmethod
+    def house(self) -> House: ...
 
     # Records
 
@@ -120,38 +110,32 @@ class Queries:
         """Wait until it has ended."""
         while True:
             if workstream_id in self.house.workstreams:
-                await self._wait(self._workstream_waiters, workstream_id)
+                await self._waiting.for_workstream(workstream_id)
             record = await self.workstream(workstream_id)
             if WORKSTREAM.is_terminal(record.state):
                 return record
 
-    async def wait_for_output(self, task_id: str) -> Any:
-        """Wait until a task has ended, and give what it gave. Raises `TaskFailed`."""
-        from understudy.runtime.handles import TaskFailed
-
+    async def wait_for_task(self, task_id: str) -> TaskRecord:
+        """Wait until it has ended."""
         while True:
-            waiting = asyncio.ensure_future(self._wait(self._task_waiters, task_id))
+            ended = self._waiting.for_task(task_id)  # before the look: it may end in between
             try:
-                await asyncio.sleep(0)
                 record = await self.task(task_id)
                 if TASK.is_terminal(record.state):
-                    break
-                await waiting
+                    return record
+                await ended
             finally:
-                waiting.cancel()
-        if not satisfies_dependents(record.state, record.trigger or ""):
-            raise TaskFailed(record)
-        return record.output
+                ended.cancel()
 
     async def events(self, *, after: int = 0, workstream_id: str | None = None) -> AsyncIterator[Transition]:
-        """Everything that was committed behind a sequence, and then whatever comes. Never a gap, however slow the reader."""
+        """All that was committed behind a sequence, and then whatever comes: never a gap, however slow the reader."""
         if not after and workstream_id is not None:
             first = await self.history(Entity.WORKSTREAM, workstream_id, limit=1)
             if not first:
                 raise NotFound(f"there is no workstream {workstream_id}")
             after = first[0].sequence - 1
-        while not self._closed:
-            news = self._next_news()
+        while not self._waiting.is_over:
+            news = self._waiting.for_news()  # before the look, as above
             page = await self._store.trail(after=after)
             for each in page:
                 after = each.sequence
@@ -159,64 +143,3 @@ class Queries:
                     yield each
             if not page:
                 await asyncio.wait([news])
-
-    def _next_news(self) -> "asyncio.Future[None]":
-        if self._news is None or self._news.done():
-            self._news = asyncio.get_running_loop().create_future()
-        return self._news
-
-    async def _wait(self, waiters: dict[str, list["asyncio.Future[None]"]], key: str) -> None:
-        if self._closed:
-            raise RuntimeClosed(f"the runtime is closed; {key} goes on when it is opened again")
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiters.setdefault(key, []).append(future)
-        try:
-            await future
-        finally:
-            left = waiters.get(key, [])
-            if future in left:
-                left.remove(future)
-            if not left:
-                waiters.pop(key, None)
-
-    # What the engine tells
-
-    def _tell_of_end(self, workstream_id: str) -> None:
-        for future in self._workstream_waiters.pop(workstream_id, ()):
-            if not future.done():
-                future.set_result(None)
-
-    def _publish(self, batch: Batch) -> None:
-        """A batch has landed."""
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
-        for each in batch.transitions:
-            if each.severity is not Severity.INFO:
-                self._log_move(each)
-            if self._task_waiters and each.entity is Entity.TASK and each.record_id in self._task_waiters:
-                if TASK.is_terminal(each.to_state):
-                    for future in self._task_waiters.pop(each.record_id):
-                        if not future.done():
-                            future.set_result(None)
-
-    def _log_move(self, move: Transition) -> None:
-        log = getattr(self.log, _LEVELS[move.severity])
-        log(
-            f"{move.entity} {move.to_state}",
-            record=move.record_id,
-            workstream=move.workstream_id,
-            trigger=move.trigger,
-            attempt=move.attempt,
-            reason=move.reason,
-        )
-
-    def _forsake_waiters(self) -> None:
-        """Nobody is to wait for ever for a runtime that is closed."""
-        self._closed = True
-        for waiters in (self._workstream_waiters, self._task_waiters):
-            for key, futures in waiters.items():
-                for future in futures:
-                    if not future.done():
-                        future.set_exception(RuntimeClosed(f"the runtime was closed while {key} was awaited"))
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)

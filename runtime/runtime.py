@@ -4,14 +4,12 @@ It holds nothing that is not in the store, and no global state: a process may ha
 """
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-
 
 from understudy.actors.definition import (
     DefinitionError,
@@ -28,7 +26,7 @@ from understudy.actors.engine.requests import Done, Operation, Request
 from understudy.actors.errors import MisuseError
 from understudy.actors.journal import Book
 from understudy.actors.kernel import LoopKernel, MailboxFull, StopReport
-from understudy.actors.ports.store import Store
+from understudy.actors.ports.store import Batch, Store
 from understudy.actors.records import WorkstreamRecord
 from understudy.adapters.checks.functions import KINDS, FunctionChecks
 from understudy.adapters.clock import ResponsiveClock, wall_us
@@ -37,7 +35,7 @@ from understudy.adapters.tools.workplaces import FunctionWorkplaces
 from understudy.adapters.watchdog import Watchdog
 from understudy.runtime.definition import Flow
 from understudy.runtime.handles import Handle
-from understudy.runtime.logs import default_log
+from understudy.runtime.logs import default_log, log_batch
 from understudy.runtime.queries import Queries
 from understudy.runtime.services import RuntimeServices
 
@@ -48,7 +46,7 @@ DEFAULT_WORKERS = (
 
 
 class Runtime(Queries):
-    """Open it with `async with`. On the way out running attempts get `grace_s` to end; what is left is resumed later."""
+    """Open it with `async with`. On the way out running attempts get `grace_s` to end; the rest is resumed later."""
 
     def __init__(
         self,
@@ -95,14 +93,14 @@ class Runtime(Queries):
             workplaces=FunctionWorkplaces(RuntimeServices(self)),
             checks=FunctionChecks(),
             secret=os.environ.get,
-            note=lambda event, **fields: self.log.warning(event, **fields),
+            note=self.log.warning,
             owner=f"{os.getpid()}-{entropy.below(2**32):08x}",
             limits=self._limits,
             spawn=lambda build, seat, name: self._kernel.spawn(build, seat, name=name),
         )
-        house.ended = self._tell_of_end
+        house.ended = self._waiting.tell_of_end
         self._clock.start()
-        self._watchdog = Watchdog(self._clock, time.monotonic, self._report_stall)
+        self._watchdog = Watchdog(self._clock, self._report_stall)
         self._watchdog.start()
         self._engine = Engine(self._kernel, house)
         self.recovery = await self._engine.recover(self._workers)
@@ -121,7 +119,7 @@ class Runtime(Queries):
             if self._watchdog is not None:
                 self._watchdog.stop()
                 self._watchdog = None
-            self._forsake_waiters()
+            self._waiting.forsake()
             await self._store.__aexit__()
         return report
 
@@ -243,15 +241,18 @@ class Runtime(Queries):
         """In the order of time, so that lists of workstreams are too."""
         return f"w{wall_us():014x}-{self._kernel.entropy.below(2**24):06x}"
 
-    # Stalls
+    # What is told
+
+    def _publish(self, batch: Batch) -> None:
+        """A batch has landed."""
+        log_batch(self.log, batch)
+        self._waiting.tell_of(batch)
 
     def _note_stall(self, stalled_s: float) -> None:
         self.log.warning(f"paused {stalled_s:.1f} s; timers moved", stalled_s=round(stalled_s, 3))
 
     def _report_stall(self, stalled_s: float, stack: str) -> None:
-        self.log.warning(
-            "the loop is blocked: use a thread or a process", stalled_s=round(stalled_s, 3), stack=stack
-        )
+        self.log.warning("the loop is blocked: use a thread or a process", stalled_s=round(stalled_s, 3), stack=stack)
 
 
 def _find_unrunnable(definition: Workstream, house: House) -> list[Problem]:

@@ -223,7 +223,8 @@ class Graph:
             self.live += 1
 
     def _tie(self, node: Node) -> None:
-        if node.definition.after or node.definition.inputs or node.definition.each is not None:
+        given = node.definition
+        if given.after or given.inputs or given.each is not None or given.condition is not True or given.argv:
             node.takes = tuple(key for key in outputs_taken(node.definition) if key in self.nodes)
             node.depends_on = tuple(key for key in dict.fromkeys((*node.definition.after, *node.takes)))
         for key in node.depends_on:

@@ -62,7 +62,7 @@ class ChildLeft(msgspec.Struct, frozen=True):
 class Progress(Actor[Any]):
     """What the workstream's actor is besides waking its tasks."""
 
-    __slots__ = ("added", "doomed", "fetching", "graph", "house", "seat", "uncreated", "waiting")
+    __slots__ = ("added", "doomed", "fetching", "graph", "house", "leaving", "seat", "uncreated", "waiting")
 
     def __init__(self, seat: WorkstreamSeat) -> None:
         self.seat = seat
@@ -71,6 +71,7 @@ class Progress(Actor[Any]):
         self.waiting: dict[str, TaskState] = {}  # active tasks that wait for time or for their tool
         self.uncreated: deque[Node] = deque()
         self.doomed: deque[tuple[Node, TaskState, str, str]] = deque()  # tasks that are to end, and how
+        self.leaving = False  # whether it is to leave memory soon
         self.fetching = 0  # tasks that wait for outputs from the store
         self.added: list[Reply[None]] = []  # to be sent when the tasks that were added have their records
 
@@ -262,15 +263,18 @@ class Progress(Actor[Any]):
         self.leave_soon()
 
     def leave_soon(self) -> None:
-        self.house.book.then(lambda: self.context.tell(Leave()))
+        if not self.leaving:
+            self.leaving = True
+            self.house.book.then(lambda: self.context.tell(Leave()))
 
     def leave(self) -> None:
         """Leave memory, unless somebody has wanted something meanwhile."""
         record, house = self.seat.record, self.house
+        self.leaving = False
         if self.is_live or house.workstreams.get(record.id) is None:
             return
-        if self.context.depth:  # it may be a reset: that comes first
-            self.context.tell(Leave())
+        if self.context.depth:  # what waits may be a reset: that comes first
+            self.leave_soon()
             return
         house.workstreams.pop(record.id, None)
         if record.parent_id is not None:

@@ -190,8 +190,3 @@ def keep_quiet() -> None:
 
 def _drop(*_: Any) -> Any:
     raise structlog.DropEvent
-
-
-def say_pid() -> None:
-    print(os.getpid(), flush=True)  # noqa: T201
-    threading.Event().wait()

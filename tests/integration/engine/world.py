@@ -18,7 +18,7 @@ from understudy.actors.records import Attempt
 from understudy.adapters.stores.sqlite.inspection import Finding, find_faults
 from understudy.runtime import Handle, RetryPolicy, Runtime, Task, WorkerDefinition, WorkerKind, Workstream
 
-HANG_S = 15  # no claim about speed: what has not happened by then will not happen
+HANG_S = 60  # no claim about speed: what has not happened by then will not happen
 HERE = "tests.integration.engine.functions"
 ONCE = RetryPolicy(max_attempts=1)
 AT_ONCE = RetryPolicy(base_delay=0, jitter=0)

@@ -272,7 +272,12 @@ class World:
                 breaches += check_workstream(record, tasks.get(record.id, []))
             elif isinstance(record, WorkerRecord):
                 breaches += check_worker(record)
-        accepted = [(each.task_id, each.generation) for each in self.attempts() if each.success]
+        unfit = {(each.task_id, each.generation, each.attempt) for each in self.store._results.values() if not each.passed}
+        accepted = [
+            (each.task_id, each.generation)
+            for each in self.attempts()
+            if each.success and (each.task_id, each.generation, each.attempt) not in unfit
+        ]
         assert len(accepted) == len(set(accepted)), "one accepted result per task and generation"
         assert not breaches, "\n".join(str(breach) for breach in breaches)
         assert len(self.kernel.poison) <= self.crashes_expected, self.kernel.poison[-1].traceback
