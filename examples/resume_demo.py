@@ -18,7 +18,8 @@ from rich.table import Table
 
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.store import AttemptQuery
-from understudy.actors.records import Attempt, Transition
+from understudy.actors.records import Attempt, TaskRecord, Transition
+from understudy.adapters.stores.sqlite import SqliteStore
 from understudy.adapters.stores.sqlite.inspection import examine
 from understudy.runtime import (
     BreakerPolicy,
@@ -83,8 +84,8 @@ def workstream(folder: Path) -> Workstream:
     pages = [f"${{{each.id}.output}}" for each in fetching]
     return Workstream(
         (
-            *fetching,
             *charging,
+            *fetching,
             Task("parse", call=f"{HERE}:parse", inputs={"pages": pages}, retry=soon),
             Task(
                 "report",
@@ -105,20 +106,16 @@ def workstream(folder: Path) -> Workstream:
 
 
 async def work(folder: Path) -> None:
+    known = examine(folder / "state.db").transitions if (folder / "state.db").exists() else 0
     workers = [WorkerDefinition("loop", max_concurrent_tasks=4)]
     async with Runtime(folder / "state.db", workers=workers, limits=Limits(release_spread_s=0.3)) as runtime:
         say(str(runtime.recovery))
         handle = await runtime.submit(workstream(folder), request_id="the demo")
-        async for event in runtime.events(after=(await first_event(runtime)).sequence - 1):
+        async for event in runtime.events(after=known):
             tell(event)
             if event.entity is Entity.WORKSTREAM and event.to_state == "completed":
                 break
         say(f"result: {await handle.output('report')}")
-
-
-async def first_event(runtime: Runtime) -> Transition:
-    """Where this life begins in the trail: at the start of its worker."""
-    return (await runtime.history(Entity.WORKER, "loop"))[-2]
 
 
 def tell(event: Transition) -> None:
@@ -165,13 +162,13 @@ def show_what_is_kept(folder: Path) -> None:
 
 async def show_attempts(folder: Path) -> bool:
     table = Table("task", "state", "attempts", box=box.SIMPLE_HEAD)
-    async with Runtime(folder / "state.db", workers=[]) as runtime:
-        [stream] = await runtime.workstreams()
-        for task in await runtime.tasks(stream.id):
-            attempts = await runtime.attempts(AttemptQuery(task_id=task.id))
+    async with SqliteStore(folder / "state.db") as store:
+        tasks = [each for each in await store.page(Entity.TASK) if isinstance(each, TaskRecord)]
+        for task in tasks:
+            attempts = await store.attempts(AttemptQuery(task_id=task.id))
             table.add_row(task.key, task.state, "\n".join(_shown(each) for each in reversed(attempts)))
     console.print(table)
-    return stream.state == "completed"
+    return all(task.state == "completed" for task in tasks)
 
 
 def _shown(attempt: Attempt) -> str:

@@ -1,4 +1,4 @@
-"""The engine as a whole: its actors brought up, everything live claimed from the store, and an order in which it stops."""
+"""The engine as a whole: its actors brought up, everything live claimed from the store, and an order to stop in."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from understudy.actors.engine.reception import Reception, Wish, open_workstream
 from understudy.actors.engine.requests import Request
 from understudy.actors.engine.scheduler import Scheduler, SchedulerState
 from understudy.actors.engine.supervisor import Supervisor, SupervisorState
-from understudy.actors.engine.worker import WorkerSeat
+from understudy.actors.engine.worker_seat import WorkerSeat
 from understudy.actors.journal import Journal
 from understudy.actors.kernel import Kernel, Promise
 from understudy.actors.lifecycle import TASK, WORKSTREAM, BreakerState, Entity, TaskState, Trait, WorkerState

@@ -30,9 +30,7 @@ class Assigned(Message, frozen=True):
 
 
 class Committed(Message, frozen=True):
-    """That an attempt is running is durable: now it may begin."""
-
-    attempt: int
+    attempt: int  # that an attempt is running is durable: now it may begin
 
 
 class Finished(Message, frozen=True):
@@ -53,9 +51,7 @@ class WorkerLost(Message, frozen=True):
 
 
 class Overdue(Message, frozen=True):
-    """An attempt has had its time."""
-
-    attempt: int
+    attempt: int  # an attempt has had its time
 
 
 class Ruling(Message, frozen=True):
@@ -65,9 +61,7 @@ class Ruling(Message, frozen=True):
 
 
 class BackoffElapsed(Message, frozen=True):
-    """It is time for the next attempt."""
-
-    attempts: int
+    attempts: int  # it is time for the next attempt
 
 
 class CircuitOpened(Message, frozen=True):
@@ -98,9 +92,7 @@ class Withdrawn(Message, frozen=True):
 
 
 class Describe(Message, frozen=True):
-    """Say why it is not moving."""
-
-    reply: Reply[Any]
+    reply: Reply[Any]  # say why it is not moving
 
 
 class Recheck(Message, frozen=True):
@@ -121,9 +113,7 @@ class Act(Message, frozen=True):
 
 
 class TaskStarted(Message, frozen=True):
-    """An attempt of a task has begun."""
-
-    key: str
+    key: str  # an attempt of a task has begun
 
 
 class TaskWaits(Message, frozen=True):
@@ -196,9 +186,7 @@ class Joined(Message, frozen=True):
 
 
 class Left(Message, frozen=True):
-    """A worker takes no tasks any more."""
-
-    worker_id: str
+    worker_id: str  # a worker takes no tasks any more
 
 
 class Freed(Message, frozen=True):
@@ -209,21 +197,15 @@ class Freed(Message, frozen=True):
 
 
 class HoldLane(Message, frozen=True):
-    """Nobody is to use this tool: its breaker has opened."""
-
-    breaker: str
+    breaker: str  # nobody is to use this tool: its breaker has opened
 
 
 class OpenLane(Message, frozen=True):
-    """Everybody may use this tool again."""
-
-    breaker: str
+    breaker: str  # everybody may use this tool again
 
 
 class ProbeLane(Message, frozen=True):
-    """One task may use this tool."""
-
-    breaker: str
+    breaker: str  # one task may use this tool
 
 
 class Reserve(Message, frozen=True):
@@ -257,9 +239,7 @@ class Take(Message, frozen=True):
 
 
 class Run(Message, frozen=True):
-    """The attempt with this token may begin."""
-
-    token: str
+    token: str  # the attempt with this token may begin
 
 
 class Abort(Message, frozen=True):
@@ -306,9 +286,7 @@ class WorkerUp(Message, frozen=True):
 
 
 class WorkerDown(Message, frozen=True):
-    """A worker has ended by itself."""
-
-    worker_id: str
+    worker_id: str  # a worker has ended by itself
 
 
 class Beat(Message, frozen=True):

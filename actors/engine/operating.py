@@ -4,7 +4,7 @@ A record that has ended never changes: to reset, skip or resolve it begins its n
 workstream back to life where that has ended too.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.graph import Node
@@ -20,6 +20,7 @@ from understudy.actors.lifecycle import (
 from understudy.actors.records import task_id
 
 if TYPE_CHECKING:
+    from understudy.actors.engine.task import TaskActor
     from understudy.actors.engine.workstream import WorkstreamActor
 
 _ENDINGS = {
@@ -130,3 +131,31 @@ def _reopen(stream: "WorkstreamActor", request: Request) -> None:
 def _answer(stream: "WorkstreamActor", answer: Answer) -> None:
     record = stream.seat.record
     answer.give(Done(record.id, record.state, record.generation))
+
+
+def act_on_active(task: "TaskActor", request: Request, answer: Answer) -> None:
+    """The same for a task that is an actor."""
+    try:
+        if request.operation not in _TASK_ENDS:
+            raise Conflict(f"{request.operation} is not for a task that is {task.seat.record.state}")
+        state, trigger = _TASK_ENDS[request.operation]
+        changes: dict[str, Any] = {}
+        if request.operation is Operation.RESOLVE:
+            changes["output"] = request.output
+        elif request.operation is Operation.GIVE_UP:
+            trigger = _giving_up(task)
+            changes["last_error"] = f"given up: {request.why or 'no reason given'}"
+        task.leave(state, trigger, request.who, request.why, **changes)
+    except (InvalidTransition, Conflict) as error:
+        answer.refuse(error)
+    else:
+        answer.give(Done(request.target, task.seat.record.state, task.seat.record.generation))
+
+
+def _giving_up(task: "TaskActor") -> TaskTrigger:
+    seat = task.seat
+    if seat.record.state is not TaskState.QUEUED:
+        return TaskTrigger.GAVE_UP
+    if seat.plan.breaker not in seat.house.open_breakers:
+        raise Conflict(f"{seat.record.id} is queued and its breaker is not open: cancel it instead")
+    return TaskTrigger.CIRCUIT_REJECTED

@@ -12,8 +12,9 @@ from understudy.actors.engine import messages as m
 from understudy.actors.engine.graph import Node
 from understudy.actors.engine.requests import Done
 from understudy.actors.engine.retries import backoff_s
+from understudy.actors.engine.validating import find_faults
 from understudy.actors.engine.workstream_seat import WorkstreamSeat
-from understudy.actors.kernel import Actor, Failed, Outcome, Reply, Succeeded
+from understudy.actors.kernel import Actor, Outcome, Reply
 from understudy.actors.lifecycle import WORKSTREAM, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
 from understudy.actors.records import CheckResult
 
@@ -228,18 +229,10 @@ class Progress(Actor[Any]):
     def validated(self, outcome: Outcome[list[CheckResult]]) -> None:
         if self.seat.record.state is not S.VALIDATING or self.seat.record.ending is not None:
             return
-        match outcome:
-            case Succeeded(results):
-                for each in results:
-                    self.house.book.add_check(each)
-                failed = "; ".join(f"check {each.name} failed: {each.detail}" for each in results if not each.passed)
-            case Failed(error):
-                failed = repr(error)
-            case _:
-                return
+        failed = find_faults(outcome, self.house.book)
         if failed:
             self._finish(S.FAILED, T.VALIDATION_FAILED, failed)
-        else:
+        elif failed is not None:
             self._finish(S.COMPLETED, T.VALIDATION_PASSED, None)
 
     def _finish(self, state: WorkstreamState, trigger: str, reason: str | None) -> None:

@@ -48,6 +48,7 @@ class SchedulerState:
         self.reservations: dict[str, Reservation] = {}
         self.returning: dict[str, m.Enqueue] = {}  # tasks that were held and come back, each at its own moment
         self.stopping = False
+        self.has_lived = False
 
 
 class Scheduler(Actor[Any]):
@@ -64,6 +65,9 @@ class Scheduler(Actor[Any]):
 
     def started(self) -> None:
         """In a new life: what was to come back comes now, and workers say again what they have free."""
+        if not self._state.has_lived:
+            self._state.has_lived = True
+            return
         returning, self._state.returning = self._state.returning, {}
         for entry in returning.values():
             self.context.tell(_Return(entry))

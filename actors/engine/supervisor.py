@@ -11,7 +11,8 @@ import msgspec
 from understudy.actors.definition import WorkerKind
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.house import House
-from understudy.actors.engine.worker import Worker, WorkerSeat
+from understudy.actors.engine.worker import Worker
+from understudy.actors.engine.worker_seat import WorkerSeat
 from understudy.actors.kernel import Actor
 
 RESPAWN_S_MAX = 60.0

@@ -9,13 +9,14 @@ from typing import Any, assert_never
 
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.explaining import of_task
-from understudy.actors.engine.requests import Answer, Conflict, Done, Operation, Request
+from understudy.actors.engine.operating import act_on_active
 from understudy.actors.engine.retries import Failing, Failure, backoff_s, judge
 from understudy.actors.engine.task_seat import TaskSeat
-from understudy.actors.kernel import Actor, Failed, Succeeded, Timer
-from understudy.actors.lifecycle import TASK, InvalidTransition, TaskState, TaskTrigger
+from understudy.actors.engine.validating import find_faults
+from understudy.actors.kernel import Actor, Timer
+from understudy.actors.lifecycle import TASK, TaskState, TaskTrigger
 from understudy.actors.ports.workplace import Report
-from understudy.actors.records import CheckResult, TaskRecord
+from understudy.actors.records import TaskRecord
 
 S, T = TaskState, TaskTrigger
 PROBE_PRIORITY = 2**31  # before everything else: others wait for what it finds out
@@ -23,10 +24,10 @@ CRASH = "the runtime had stopped while it ran"
 
 
 class TaskActor(Actor[Any]):
-    __slots__ = ("_book", "_checking", "_is_probe", "_requeued", "_seat", "_timer")
+    __slots__ = ("_book", "_checking", "_is_probe", "_requeued", "_timer", "seat")
 
     def __init__(self, seat: TaskSeat) -> None:
-        self._seat = seat
+        self.seat = seat
         self._book = seat.house.book
         self._timer: Timer | None = None  # for the deadline of an attempt, or the end of a delay
         self._checking = False
@@ -34,11 +35,11 @@ class TaskActor(Actor[Any]):
         self._requeued = False  # whether it was put into the queue once more, to be sure
 
     def started(self) -> None:
-        record = self._seat.record
+        record = self.seat.record
         match record.state:
             case S.PENDING:
                 self._queue(T.SCHEDULER_ASSIGNED)
-            case S.RUNNING if self._seat.worker is not None:
+            case S.RUNNING if self.seat.worker is not None:
                 self._rearm(record)
             case S.RUNNING:
                 self._lose(CRASH, counted=False)
@@ -54,37 +55,37 @@ class TaskActor(Actor[Any]):
             case m.Committed():
                 self._begin(message)
             case m.Finished():
-                if self._seat.is_current(message.generation, message.attempt):
+                if self.seat.is_current(message.generation, message.attempt):
                     self._finish(message.report)
             case m.WorkerLost():
-                if self._seat.is_current(message.generation, message.attempt):
+                if self.seat.is_current(message.generation, message.attempt):
                     self._lose(message.cause, counted=message.counted)
             case m.Overdue():
-                if self._seat.is_current(self._seat.record.generation, message.attempt):
+                if self.seat.is_current(self.seat.record.generation, message.attempt):
                     self._time_out()
             case m.Ruling():
-                if self._seat.record.state in (S.ERRORED, S.TIMED_OUT):
+                if self.seat.record.state in (S.ERRORED, S.TIMED_OUT):
                     self._rule(is_open=message.is_open)
             case m.BackoffElapsed():
-                if self._seat.record.state is S.RETRYING and message.attempts == self._seat.record.attempts:
+                if self.seat.record.state is S.RETRYING and message.attempts == self.seat.record.attempts:
                     self._queue(T.RETRY_DELAY_ELAPSED)
             case m.ChecksDone():
-                if self._seat.record.state is S.VALIDATING:
+                if self.seat.record.state is S.VALIDATING:
                     self._conclude(message)
             case m.CircuitOpened() | m.ProbeNow() | m.CircuitClosed() | m.JitterElapsed():
                 self._obey_breaker(message)
             case m.Cancel():
-                if not TASK.is_terminal(self._seat.record.state):
-                    self._leave(S.CANCELLED, message.trigger, message.who, message.why)
+                if not TASK.is_terminal(self.seat.record.state):
+                    self.leave(S.CANCELLED, message.trigger, message.who, message.why)
             case m.Act():
-                self._act(message.request, message.answer)
+                act_on_active(self, message.request, message.answer)
             case m.Recheck():
                 self._recheck()
             case m.Describe():
-                house, plan = self._seat.house, self._seat.plan
-                of_task(self._seat.record, plan.breaker, house.open_breakers, message.reply, house.scheduler)
+                house, plan = self.seat.house, self.seat.plan
+                of_task(self.seat.record, plan.breaker, house.open_breakers, message.reply, house.scheduler)
             case m.Withdrawn():
-                if TASK.is_terminal(self._seat.record.state):
+                if TASK.is_terminal(self.seat.record.state):
                     self._end()
             case _:
                 assert_never(message)
@@ -92,13 +93,13 @@ class TaskActor(Actor[Any]):
     # Towards a worker
 
     def _queue(self, trigger: str, *, is_probe: bool = False) -> None:
-        self._seat.move(S.QUEUED, trigger, due_at=None)
+        self.seat.move(S.QUEUED, trigger, due_at=None)
         self._is_probe = is_probe
         self._enqueue()
 
     def _enqueue(self) -> None:
-        record, plan = self._seat.record, self._seat.plan
-        self._seat.house.scheduler.tell(
+        record, plan = self.seat.record, self.seat.plan
+        self.seat.house.scheduler.tell(
             m.Enqueue(
                 record.id,
                 self.context,
@@ -113,10 +114,10 @@ class TaskActor(Actor[Any]):
 
     def _withdraw(self) -> None:
         """Make sure that nobody gives it a slot any more. The scheduler answers after what it has given."""
-        self._seat.house.scheduler.tell(m.Withdraw(self._seat.record.id, self.context))
+        self.seat.house.scheduler.tell(m.Withdraw(self.seat.record.id, self.context))
 
     def _assign(self, message: m.Assigned) -> None:
-        seat = self._seat
+        seat = self.seat
         if seat.record.state is not S.QUEUED:  # cancelled, with the slot on its way
             seat.house.scheduler.tell(m.Freed(message.worker_id, seat.record.workstream_id))
             return
@@ -124,7 +125,7 @@ class TaskActor(Actor[Any]):
             self._withdraw()
         self._is_probe = self._requeued = False
         attempt, now = seat.record.attempts + 1, self._book.now_us()
-        self._seat.move(
+        self.seat.move(
             S.RUNNING,
             T.WORKER_STARTED,
             reason=seat.cause,
@@ -134,36 +135,36 @@ class TaskActor(Actor[Any]):
             deadline_at=now + int(seat.plan.timeout_s * 1e6),
         )
         seat.worker = message.worker
-        message.worker.tell(m.Take(self._seat.order(), self.context))
+        message.worker.tell(m.Take(self.seat.order(), self.context))
         self._timer = self.context.after(seat.plan.timeout_s, m.Overdue(attempt))
         seat.stream.tell(m.TaskStarted(seat.record.key))
         self._book.then(partial(self.context.tell, m.Committed(attempt)))
 
     def _begin(self, message: m.Committed) -> None:
-        record, worker = self._seat.record, self._seat.worker
-        if worker is not None and self._seat.is_current(record.generation, message.attempt):
-            worker.tell(m.Run(self._seat.token))
+        record, worker = self.seat.record, self.seat.worker
+        if worker is not None and self.seat.is_current(record.generation, message.attempt):
+            worker.tell(m.Run(self.seat.token))
 
     # How an attempt ends
 
     def _finish(self, report: Report) -> None:
-        plan = self._seat.plan
+        plan = self.seat.plan
         self._stop_timer()
         error = report.error
         if error is None and report.exit_code is not None and report.exit_code not in plan.expected_exit_codes:
             error = f"exit code {report.exit_code}"
         if error is None:
-            self._seat.note_attempt("completed", report)
-            self._seat.move(
+            self.seat.note_attempt("completed", report)
+            self.seat.move(
                 S.VALIDATING, T.EXECUTION_COMPLETED, worker_id=None, exit_code=report.exit_code, output=report.output
             )
             if plan.breaker is not None:
-                self._seat.breaker.tell(m.ToolSucceeded(self._seat.record.id))
+                self.seat.breaker.tell(m.ToolSucceeded(self.seat.record.id))
             self._validate()
         else:
-            self._seat.note_attempt("failed", report, error)
-            self._seat.failure = judge(report, plan.retry)
-            self._seat.move(
+            self.seat.note_attempt("failed", report, error)
+            self.seat.failure = judge(report, plan.retry)
+            self.seat.move(
                 S.ERRORED,
                 T.EXECUTION_FAILED,
                 reason=error,
@@ -174,53 +175,53 @@ class TaskActor(Actor[Any]):
             self._ask_breaker(error)
 
     def _time_out(self) -> None:
-        error = f"timed out after {self._seat.plan.timeout_s:g} s"
+        error = f"timed out after {self.seat.plan.timeout_s:g} s"
         self._abort("timed out")
-        self._seat.note_attempt("timed_out", Report(), error)
-        self._seat.failure = Failure(Failing.UNKNOWN)
-        self._seat.move(S.TIMED_OUT, T.EXECUTION_TIMED_OUT, reason=error, worker_id=None, last_error=error)
+        self.seat.note_attempt("timed_out", Report(), error)
+        self.seat.failure = Failure(Failing.UNKNOWN)
+        self.seat.move(S.TIMED_OUT, T.EXECUTION_TIMED_OUT, reason=error, worker_id=None, last_error=error)
         self._ask_breaker(error)
 
     def _lose(self, cause: str, *, counted: bool) -> None:
         """The worker is gone. That costs no retry, but a task that takes its workers with it must end."""
-        record, most = self._seat.record, self._seat.plan.retry.lost_workers_max
+        record, most = self.seat.record, self.seat.plan.retry.lost_workers_max
         self._stop_timer()
-        self._seat.note_attempt("lost", Report(), cause)
+        self.seat.note_attempt("lost", Report(), cause)
         lost = record.lost_workers + counted
-        self._seat.move(S.ERRORED, T.WORKER_LOST, reason=cause, worker_id=None, last_error=cause, lost_workers=lost)
+        self.seat.move(S.ERRORED, T.WORKER_LOST, reason=cause, worker_id=None, last_error=cause, lost_workers=lost)
         self._forget_breaker()
         if counted and lost >= most:
             self._fail(T.RETRIES_EXHAUSTED, f"killed {lost} workers, the last one {cause}")
             return
-        self._seat.cause = cause
-        self._seat.move(S.RETRYING, T.REASSIGNED, reason=cause)
+        self.seat.cause = cause
+        self.seat.move(S.RETRYING, T.REASSIGNED, reason=cause)
         self._queue(T.RETRY_DELAY_ELAPSED)
 
     # What follows from a failure
 
     def _ask_breaker(self, error: str) -> None:
-        if self._seat.plan.breaker is None:
+        if self.seat.plan.breaker is None:
             self._rule(is_open=False)
         else:
-            self._seat.breaker.tell(m.ToolFailed(self._seat.record.id, self.context, error))
-            if self._seat.failure is not None and self._seat.failure.failing is Failing.PERMANENT:
+            self.seat.breaker.tell(m.ToolFailed(self.seat.record.id, self.context, error))
+            if self.seat.failure is not None and self.seat.failure.failing is Failing.PERMANENT:
                 self._rule(is_open=False)  # whatever the breaker says
 
     def _rule(self, *, is_open: bool) -> None:
-        record, policy = self._seat.record, self._seat.plan.retry
-        failure, self._seat.failure = self._seat.failure or Failure(Failing.UNKNOWN), None
+        record, policy = self.seat.record, self.seat.plan.retry
+        failure, self.seat.failure = self.seat.failure or Failure(Failing.UNKNOWN), None
         if failure.failing is Failing.PERMANENT and record.state is S.ERRORED:
             self._fail(T.PERMANENT_ERROR, record.last_error)
         elif record.retry_count >= record.max_retries:
             self._fail(T.RETRIES_EXHAUSTED, f"{record.last_error} (attempt {record.attempts}, no retry left)")
         elif is_open:
-            self._seat.cause = f"retry after: {record.last_error}"
+            self.seat.cause = f"retry after: {record.last_error}"
             self._wait_for_breaker(retry_count=record.retry_count + 1)
         else:
-            self._seat.cause = f"retry after: {record.last_error}"
+            self.seat.cause = f"retry after: {record.last_error}"
             delay_s = backoff_s(policy, record.retry_count, self.context.entropy, failure.retry_after_s)
             due_at = self._book.now_us() + int(delay_s * 1e6)
-            self._seat.move(
+            self.seat.move(
                 S.RETRYING,
                 T.RETRY_SCHEDULED,
                 reason=f"in {delay_s:.3g} s, after: {record.last_error}",
@@ -232,44 +233,44 @@ class TaskActor(Actor[Any]):
 
     def _wait_for_breaker(self, **changes: Any) -> None:
         self._stop_timer()
-        self._seat.move(
-            S.CIRCUIT_OPEN, T.CIRCUIT_OPENED, reason=f"{self._seat.plan.breaker} is open", due_at=None, **changes
+        self.seat.move(
+            S.CIRCUIT_OPEN, T.CIRCUIT_OPENED, reason=f"{self.seat.plan.breaker} is open", due_at=None, **changes
         )
-        self._seat.breaker.tell(m.Waiting(self._seat.record.id, self.context))
+        self.seat.breaker.tell(m.Waiting(self.seat.record.id, self.context))
         self._tell_stream_of_waiting()
 
     def _obey_breaker(self, message: "m.CircuitOpened | m.ProbeNow | m.CircuitClosed | m.JitterElapsed") -> None:
-        state = self._seat.record.state
+        state = self.seat.record.state
         match message:
             case m.CircuitOpened() if state is S.RETRYING:
                 self._wait_for_breaker()
             case m.CircuitOpened() if state is S.HALF_OPEN:
                 self._stop_timer()
-                self._seat.move(S.CIRCUIT_OPEN, T.PROBE_DENIED)
-                self._seat.breaker.tell(m.Waiting(self._seat.record.id, self.context))
+                self.seat.move(S.CIRCUIT_OPEN, T.PROBE_DENIED)
+                self.seat.breaker.tell(m.Waiting(self.seat.record.id, self.context))
             case m.ProbeNow() if state is S.CIRCUIT_OPEN:
-                self._seat.move(S.HALF_OPEN, T.COOLDOWN_EXPIRED)
+                self.seat.move(S.HALF_OPEN, T.COOLDOWN_EXPIRED)
                 self._queue(T.PROBE_SCHEDULED, is_probe=True)
             case m.CircuitClosed() if state is S.CIRCUIT_OPEN:
-                self._seat.move(S.HALF_OPEN, T.CIRCUIT_CLOSED)
-                jitter_s = self.context.entropy.random() * self._seat.house.limits.release_spread_s
+                self.seat.move(S.HALF_OPEN, T.CIRCUIT_CLOSED)
+                jitter_s = self.context.entropy.random() * self.seat.house.limits.release_spread_s
                 self._timer = self.context.after(jitter_s, m.JitterElapsed())
             case m.JitterElapsed() if state is S.HALF_OPEN:
                 self._queue(T.PROBE_SCHEDULED)
             case m.ProbeNow():  # too late: it needs the tool no more
-                self._seat.breaker.tell(m.Forget(self._seat.record.id))
+                self.seat.breaker.tell(m.Forget(self.seat.record.id))
             case _:
                 pass
 
     # Validation
 
     def _validate(self) -> None:
-        record, plan = self._seat.record, self._seat.plan
+        record, plan = self.seat.record, self.seat.plan
         if not plan.checks:
-            self._seat.move(S.COMPLETED, T.VALIDATION_PASSED, completed_at=self._book.now_us())
+            self.seat.move(S.COMPLETED, T.VALIDATION_PASSED, completed_at=self._book.now_us())
             self._end()
             return
-        checks, attempt = self._seat.house.checks, record.attempts
+        checks, attempt = self.seat.house.checks, record.attempts
         self._checking = True
         self.context.start(
             lambda: checks.run(plan.checks, record.id, record.generation, attempt, record.output),
@@ -278,22 +279,17 @@ class TaskActor(Actor[Any]):
 
     def _conclude(self, message: m.ChecksDone) -> None:
         self._checking = False
-        match message.outcome:
-            case Succeeded(results):
-                for each in results:
-                    self._book.add_check(each)
-                failed = [each for each in results if not each.passed]
-            case Failed(error):
-                failed = [self._broken_check(repr(error))]
-            case _:
-                return  # cut off by a stop: the next life checks again
-        if not failed:
-            self._seat.move(S.COMPLETED, T.VALIDATION_PASSED, completed_at=self._book.now_us())
-            self._end()
+        error = find_faults(message.outcome, self._book)
+        if error is None:
             return
-        error = "; ".join(f"check {each.name} failed: {each.detail}" for each in failed)
-        if not self._seat.plan.retry.on_failed_checks:
-            self._seat.move(
+        if not error:
+            self.seat.move(S.COMPLETED, T.VALIDATION_PASSED, completed_at=self._book.now_us())
+            self._end()
+        elif self.seat.plan.retry.on_failed_checks:
+            self.seat.move(S.ERRORED, T.VALIDATION_FAILED, reason=error, last_error=error, output=None)
+            self._rule(is_open=False)
+        else:
+            self.seat.move(
                 S.FAILED,
                 T.VALIDATION_FAILED,
                 reason=error,
@@ -302,50 +298,17 @@ class TaskActor(Actor[Any]):
                 completed_at=self._book.now_us(),
             )
             self._end()
-            return
-        self._seat.move(S.ERRORED, T.VALIDATION_FAILED, reason=error, last_error=error, output=None)
-        self._rule(is_open=False)
 
-    def _broken_check(self, why: str) -> CheckResult:
-        record, now = self._seat.record, self._book.now_us()
-        return CheckResult(record.id, record.generation, record.attempts, 0, "all", False, now, now, why)
+    # What others want
 
-    # What operators want
-
-    def _act(self, request: Request, answer: Answer) -> None:
-        try:
-            match request.operation:
-                case Operation.CANCEL:
-                    self._leave(S.CANCELLED, T.USER_CANCELLED, request.who, request.why)
-                case Operation.RESOLVE:
-                    self._leave(S.RESOLVED, T.RESOLVED_MANUALLY, request.who, request.why, output=request.output)
-                case Operation.SKIP:
-                    self._leave(S.SKIPPED, T.USER_SKIPPED, request.who, request.why)
-                case Operation.GIVE_UP:
-                    self._give_up(request)
-                case _:
-                    raise Conflict(f"{request.operation} is not for a task that is {self._seat.record.state}")
-        except (InvalidTransition, Conflict) as error:
-            answer.refuse(error)
-        else:
-            answer.give(Done(request.target, self._seat.record.state, self._seat.record.generation))
-
-    def _give_up(self, request: Request) -> None:
-        held = self._seat.plan.breaker in self._seat.house.open_breakers
-        if self._seat.record.state is S.QUEUED and not held:
-            raise Conflict(f"{self._seat.record.id} is queued and its breaker is not open: cancel it instead")
-        trigger = T.CIRCUIT_REJECTED if self._seat.record.state is S.QUEUED else T.GAVE_UP
-        error = f"given up: {request.why or 'no reason given'}"
-        self._leave(S.FAILED, trigger, request.who, request.why, last_error=error)
-
-    def _leave(self, state: TaskState, trigger: str, who: str | None, why: str | None, **changes: Any) -> None:
+    def leave(self, state: TaskState, trigger: str, who: str | None, why: str | None, **changes: Any) -> None:
         """End wherever it is, by somebody's wish. Raises where it may not, and then nothing has changed."""
-        before = self._seat.record
+        before = self.seat.record
         now = self._book.now_us()
-        self._seat.move(state, trigger, reason=why, who=who, worker_id=None, due_at=None, completed_at=now, **changes)
+        self.seat.move(state, trigger, reason=why, who=who, worker_id=None, due_at=None, completed_at=now, **changes)
         if before.state is S.RUNNING:
             self._abort(trigger)
-            self._seat.note_attempt("cancelled", Report(), why or trigger, before)
+            self.seat.note_attempt("cancelled", Report(), why or trigger, before)
         if before.state is S.QUEUED:
             self._withdraw()  # a slot may be on its way: it ends when that has come
         else:
@@ -355,7 +318,7 @@ class TaskActor(Actor[Any]):
 
     def _recheck(self) -> None:
         """See to it that somebody will move it. Each step does no harm where it was done before."""
-        seat, record = self._seat, self._seat.record
+        seat, record = self.seat, self.seat.record
         match record.state:
             case S.QUEUED:
                 self._requeued = True
@@ -368,10 +331,10 @@ class TaskActor(Actor[Any]):
                 self._rule(is_open=seat.plan.breaker in seat.house.open_breakers)
             case S.RETRYING:
                 if self._timer is None:
-                    self._timer = self.context.after(self._seat.time_left_s(), m.BackoffElapsed(record.attempts))
+                    self._timer = self.context.after(self.seat.time_left_s(), m.BackoffElapsed(record.attempts))
                 self._tell_stream_of_waiting()
             case S.CIRCUIT_OPEN:
-                self._seat.breaker.tell(m.Waiting(record.id, self.context))
+                self.seat.breaker.tell(m.Waiting(record.id, self.context))
                 self._tell_stream_of_waiting()
             case S.HALF_OPEN if self._timer is None:
                 self._queue(T.PROBE_SCHEDULED)
@@ -382,17 +345,17 @@ class TaskActor(Actor[Any]):
 
     def _rearm(self, record: TaskRecord) -> None:
         """The actor crashed, its attempt did not: wait for it again."""
-        self._timer = self.context.after(self._seat.plan.timeout_s, m.Overdue(record.attempts))
+        self._timer = self.context.after(self.seat.plan.timeout_s, m.Overdue(record.attempts))
         self._recheck()
         self._book.then(partial(self.context.tell, m.Committed(record.attempts)))
 
     def _fail(self, trigger: str, error: str | None) -> None:
-        self._seat.move(S.FAILED, trigger, reason=error, last_error=error, completed_at=self._book.now_us())
+        self.seat.move(S.FAILED, trigger, reason=error, last_error=error, completed_at=self._book.now_us())
         self._end()
 
     def _end(self) -> None:
         """Say so to its workstream, which lets it go."""
-        seat, record = self._seat, self._seat.record
+        seat, record = self.seat, self.seat.record
         self._stop_timer()
         self._forget_breaker()
         seat.stream.tell(
@@ -402,15 +365,15 @@ class TaskActor(Actor[Any]):
         )
 
     def _abort(self, why: str) -> None:
-        seat = self._seat
+        seat = self.seat
         self._stop_timer()
         if seat.worker is not None:
             seat.worker.tell(m.Abort(seat.token, why))
             seat.worker = None
 
     def _forget_breaker(self) -> None:
-        if self._seat.plan.breaker is not None:
-            self._seat.breaker.tell(m.Forget(self._seat.record.id))
+        if self.seat.plan.breaker is not None:
+            self.seat.breaker.tell(m.Forget(self.seat.record.id))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -418,4 +381,4 @@ class TaskActor(Actor[Any]):
             self._timer = None
 
     def _tell_stream_of_waiting(self) -> None:
-        self._seat.stream.tell(m.TaskWaits(self._seat.record.key, self._seat.record.state))
+        self.seat.stream.tell(m.TaskWaits(self.seat.record.key, self.seat.record.state))

@@ -7,32 +7,16 @@ after nobody wanted it any more is written down as late, and changes nothing.
 from typing import Any, assert_never
 
 import msgspec
-from msgspec.structs import replace
 
-from understudy.actors.definition import WorkerDefinition
 from understudy.actors.engine import messages as m
-from understudy.actors.engine.house import House
 from understudy.actors.engine.requests import Answer, Conflict, Done, Operation, Request
-from understudy.actors.kernel import Actor, Cancelled, Failed, Outcome, Ref, Succeeded, Work
+from understudy.actors.engine.worker_seat import TAKES_TASKS, Running, WorkerSeat
+from understudy.actors.kernel import Actor, Cancelled, Failed, Outcome, Ref, Succeeded
 from understudy.actors.lifecycle import WORKER, Entity, InvalidTransition, WorkerState, WorkerTrigger
-from understudy.actors.ports.workplace import Order, Report, Workplace, token_of
-from understudy.actors.records import Attempt, WorkerRecord
+from understudy.actors.ports.workplace import Report, token_of
+from understudy.actors.records import WorkerRecord
 
 S, T = WorkerState, WorkerTrigger
-TAKES_TASKS = frozenset({S.IDLE, S.BUSY})
-
-
-class Running:
-    """One attempt at a worker."""
-
-    __slots__ = ("left_to_itself", "order", "task", "unwanted", "work")
-
-    def __init__(self, order: Order, task: Ref[Any]) -> None:
-        self.order = order
-        self.task = task
-        self.work: Work | None = None  # None until it may begin
-        self.unwanted: str | None = None  # why nobody waits for it
-        self.left_to_itself = False  # its slot has been given to others
 
 
 class _Opened(msgspec.Struct, frozen=True):
@@ -54,22 +38,6 @@ class _Died(msgspec.Struct, frozen=True):
     why: str
 
 
-class WorkerSeat:
-    """What a worker is rebuilt from."""
-
-    __slots__ = ("definition", "drains", "house", "id", "occupied", "record", "running", "workplace")
-
-    def __init__(self, house: House, worker_id: str, definition: WorkerDefinition, record: WorkerRecord | None) -> None:
-        self.house = house
-        self.id = worker_id
-        self.definition = definition
-        self.record = record
-        self.workplace: Workplace | None = None
-        self.running: dict[str, Running] = {}  # by token
-        self.occupied = 0  # slots
-        self.drains: list[tuple[Request, Answer]] = []  # it is to end when nothing runs here any more, and who asked
-
-
 class _Hearing:
     """Passes on what a workplace says of itself, as messages."""
 
@@ -86,19 +54,13 @@ class _Hearing:
 
 
 class Worker(Actor[Any]):
-    __slots__ = ("_book", "_noting", "_seat")
+    __slots__ = ("_book", "_seat")
 
     mailbox_capacity = 10_000_000  # bounded by its slots, a few messages for each
 
     def __init__(self, seat: WorkerSeat) -> None:
         self._seat = seat
         self._book = seat.house.book
-
-    @property
-    def _record(self) -> WorkerRecord:
-        record = self._seat.record
-        assert record is not None  # noqa: S101 - set by `started`, before any message
-        return record
 
     def started(self) -> None:
         record = self._seat.record
@@ -121,13 +83,13 @@ class Worker(Actor[Any]):
             case _GraceOver(running):
                 self._leave_to_itself(running)
             case _Opened(generation, outcome):
-                if generation == self._record.generation and self._record.state is S.INITIALIZING:
+                if generation == self._seat.current.generation and self._seat.current.state is S.INITIALIZING:
                     self._opened(outcome)
             case _Died(generation, why):
-                if generation == self._record.generation and not WORKER.is_terminal(self._record.state):
+                if generation == self._seat.current.generation and not WORKER.is_terminal(self._seat.current.state):
                     self._die(why)
             case m.Recheck():
-                if self._record.state in TAKES_TASKS and not self._seat.drains:
+                if self._seat.current.state in TAKES_TASKS and not self._seat.drains:
                     self._join()
             case m.Unresponsive() | m.Recovered() | m.GiveUpOn() | m.Respawn():
                 self._obey_supervisor(message)
@@ -162,11 +124,11 @@ class Worker(Actor[Any]):
     def _opened(self, outcome: Outcome[None]) -> None:
         match outcome:
             case Succeeded():
-                self._move(S.IDLE, T.REGISTRATION_COMPLETE)
+                self._seat.move(S.IDLE, T.REGISTRATION_COMPLETE)
                 self._join()
                 self._seat.house.supervisor.tell(m.WorkerUp(self._seat.id))
             case Failed(error):
-                self._move(S.FAILED, T.REGISTRATION_FAILED, reason=str(error), last_error=str(error))
+                self._seat.move(S.FAILED, T.REGISTRATION_FAILED, reason=str(error), last_error=str(error))
                 self._seat.house.supervisor.tell(m.WorkerDown(self._seat.id))
             case Cancelled():
                 pass  # the runtime stops
@@ -185,7 +147,7 @@ class Worker(Actor[Any]):
         )
 
     def _die(self, why: str) -> None:
-        if self._record.state is S.BUSY:
+        if self._seat.current.state is S.BUSY:
             self._end(S.FAILED, T.ERROR_UNRECOVERABLE, why)
         else:
             self._end(S.TERMINATED, T.TERMINATE, why)
@@ -203,37 +165,33 @@ class Worker(Actor[Any]):
     ) -> None:
         """End this generation. What ran here is lost; it is counted where the tasks may be to blame."""
         seat = self._seat
-        self._move(state, trigger, reason=why, who=who, task_ids=(), last_error=why)
+        self._seat.move(state, trigger, reason=why, who=who, task_ids=(), last_error=why)
         seat.house.scheduler.tell(m.Left(seat.id))
         running, seat.running, seat.occupied = seat.running, {}, 0
         for each in running.values():
             if not each.left_to_itself:
                 seat.house.scheduler.tell(m.Freed(seat.id, each.order.workstream_id))
             if each.unwanted is None:
-                each.task.tell(self._lost(each, why or trigger, counted))
+                each.task.tell(self._seat.lost(each, why or trigger, counted))
             if each.work is not None:
                 each.work.cancel()
         if seat.workplace is not None:
             seat.workplace.kill()
             seat.workplace = None
 
-    def _lost(self, running: Running, why: str, counted: bool) -> m.WorkerLost:
-        order = running.order
-        return m.WorkerLost(order.generation, order.attempt, f"worker {self._seat.id} {why}", counted)
-
     def _obey_supervisor(self, message: "m.Unresponsive | m.Recovered | m.GiveUpOn | m.Respawn") -> None:
-        state = self._record.state
+        state = self._seat.current.state
         match message:
             case m.Unresponsive(missed) if state in TAKES_TASKS:
                 why = f"did not answer {missed} health checks"
-                self._move(S.UNRESPONSIVE, T.HEALTH_CHECK_TIMEOUT, reason=why, task_ids=())
+                self._seat.move(S.UNRESPONSIVE, T.HEALTH_CHECK_TIMEOUT, reason=why, task_ids=())
                 self._seat.house.scheduler.tell(m.Left(self._seat.id))
                 for each in list(self._seat.running.values()):
                     if each.unwanted is None:
-                        each.task.tell(self._lost(each, why, counted=True))
+                        each.task.tell(self._seat.lost(each, why, counted=True))
                         self._abandon(each, why)
             case m.Recovered() if state is S.UNRESPONSIVE:
-                self._move(S.IDLE, T.HEALTH_CHECK_RECOVERED)
+                self._seat.move(S.IDLE, T.HEALTH_CHECK_RECOVERED)
                 if self._seat.drains:
                     self._drain_if_done()
                 else:
@@ -251,19 +209,19 @@ class Worker(Actor[Any]):
 
     def _take(self, message: m.Take) -> None:
         running = Running(message.order, message.task)
-        takes = self._record.state in TAKES_TASKS or self._record.state is S.PAUSED
+        takes = self._seat.current.state in TAKES_TASKS or self._seat.current.state is S.PAUSED
         if not takes or self._seat.occupied >= self._seat.definition.max_concurrent_tasks:
-            why = "has no free slot" if takes else f"is {self._record.state}"
-            message.task.tell(self._lost(running, why, counted=False))
+            why = "has no free slot" if takes else f"is {self._seat.current.state}"
+            message.task.tell(self._seat.lost(running, why, counted=False))
             if not takes:
                 self._seat.house.scheduler.tell(m.Freed(self._seat.id, message.order.workstream_id))
             return
         self._seat.running[message.order.token] = running
         self._seat.occupied += 1
-        if self._record.state is S.IDLE:
-            self._move(S.BUSY, T.TASK_ASSIGNED, has_run=True, task_ids=(message.order.task_id,))
+        if self._seat.current.state is S.IDLE:
+            self._seat.move(S.BUSY, T.TASK_ASSIGNED, has_run=True, task_ids=(message.order.task_id,))
         else:
-            self._note_tasks()
+            self._seat.note_tasks()
 
     def _run(self, message: m.Run) -> None:
         running = self._seat.running.get(message.token)
@@ -277,15 +235,15 @@ class Worker(Actor[Any]):
         if self._seat.running.pop(order.token, None) is None:
             return  # the generation that it ran in is over
         if running.unwanted is not None:
-            self._note_late(running, outcome)
+            self._seat.note_late(running, outcome)
         else:
             match outcome:
                 case Succeeded(report):
                     running.task.tell(m.Finished(order.generation, order.attempt, report))
                 case Failed(error):
-                    running.task.tell(self._lost(running, str(error), counted=True))
+                    running.task.tell(self._seat.lost(running, str(error), counted=True))
                 case Cancelled():
-                    running.task.tell(self._lost(running, "stopped", counted=False))
+                    running.task.tell(self._seat.lost(running, "stopped", counted=False))
         self._free(running)
 
     def _abort(self, message: m.Abort) -> None:
@@ -318,7 +276,7 @@ class Worker(Actor[Any]):
             running.left_to_itself = True
 
     def _free(self, running: Running) -> None:
-        seat, record = self._seat, self._record
+        seat, record = self._seat, self._seat.current
         if running.left_to_itself:
             return
         seat.occupied -= 1
@@ -326,9 +284,9 @@ class Worker(Actor[Any]):
         if seat.drains:
             self._drain_if_done()
         elif seat.occupied:
-            self._note_tasks()
+            self._seat.note_tasks()
         elif record.state is S.BUSY:
-            self._move(S.IDLE, T.TASK_COMPLETED, task_ids=())
+            self._seat.move(S.IDLE, T.TASK_COMPLETED, task_ids=())
 
     def _confirm(self, message: m.Confirm) -> None:
         running = self._seat.running.get(token_of(message.task_id, message.generation, message.attempt))
@@ -337,37 +295,6 @@ class Worker(Actor[Any]):
             message.task.tell(m.WorkerLost(message.generation, message.attempt, cause, counted=False))
         else:
             running.task = message.task
-
-    def _note_late(self, running: Running, outcome: Outcome[Report]) -> None:
-        """A result that nobody wants any more."""
-        if not isinstance(outcome, Succeeded):
-            return
-        order, report, now = running.order, outcome.value, self._book.now_us()
-        self._book.add_attempt(
-            Attempt(
-                order.task_id,
-                order.generation,
-                order.attempt,
-                order.workstream_id,
-                order.deadline_at - int(order.timeout_s * 1e6),
-                now,
-                False,
-                "late",
-                self._seat.id,
-                order.correlation_id,
-                report.exit_code,
-                report.error or f"ignored: {running.unwanted}",
-                report.output_bytes,
-            )
-        )
-        self._seat.house.note(
-            "late result ignored",
-            workstream=order.workstream_id,
-            task=order.key,
-            attempt=order.attempt,
-            worker=self._seat.id,
-            why=running.unwanted,
-        )
 
     # What operators want
 
@@ -378,21 +305,21 @@ class Worker(Actor[Any]):
             answer.refuse(error)
         else:
             if done:
-                answer.give(Done(self._seat.id, self._record.state, self._record.generation))
+                answer.give(Done(self._seat.id, self._seat.current.state, self._seat.current.generation))
 
     def _do(self, request: Request, answer: Answer) -> bool:
         """Answers whether it is done already: a drain may take its time."""
-        record, seat = self._record, self._seat
+        record, seat = self._seat.current, self._seat
         match request.operation:
             case Operation.PAUSE:
                 if record.state is S.IDLE and not record.has_run:
                     raise Conflict(f"worker {seat.id} has never run a task: there is nothing to pause")
-                self._move(S.PAUSED, T.PAUSE, reason=request.why, who=request.who)
+                self._seat.move(S.PAUSED, T.PAUSE, reason=request.why, who=request.who)
                 seat.house.scheduler.tell(m.Left(seat.id))
             case Operation.RESUME:
                 if seat.drains:
                     raise Conflict(f"worker {seat.id} is being drained: it ends when its tasks have ended")
-                self._move(S.BUSY if seat.occupied else S.IDLE, T.RESUME, reason=request.why, who=request.who)
+                self._seat.move(S.BUSY if seat.occupied else S.IDLE, T.RESUME, reason=request.why, who=request.who)
                 self._join()
                 seat.house.supervisor.tell(m.WorkerUp(seat.id))
             case Operation.TERMINATE:
@@ -409,7 +336,7 @@ class Worker(Actor[Any]):
         return True
 
     def _drain_if_done(self) -> None:
-        if not self._seat.occupied and self._record.state is not S.UNRESPONSIVE:
+        if not self._seat.occupied and self._seat.current.state is not S.UNRESPONSIVE:
             request, _ = self._seat.drains[0]
             self._end(S.SHUTDOWN, T.SHUTDOWN_REQUESTED, request.why, request.who)
             self._answer_drains()
@@ -417,27 +344,4 @@ class Worker(Actor[Any]):
     def _answer_drains(self) -> None:
         drains, self._seat.drains = self._seat.drains, []
         for _, answer in drains:
-            answer.give(Done(self._seat.id, self._record.state, self._record.generation))
-
-    # Its record
-
-    def _note_tasks(self) -> None:
-        """What runs here changes all the time: it is written down once for each commit."""
-        self._book.put_late(Entity.WORKER, self._seat.id, self._with_tasks)
-
-    def _with_tasks(self) -> WorkerRecord:
-        record = self._record
-        if record.state in TAKES_TASKS or record.state is S.PAUSED:
-            ids = tuple(each.order.task_id for each in self._seat.running.values() if each.unwanted is None)
-            self._seat.record = record = replace(record, task_ids=ids, updated_at=self._book.now_us())
-        return record
-
-    def _move(
-        self, state: WorkerState, trigger: str, *, reason: str | None = None, who: str | None = None, **changes: Any
-    ) -> None:
-        before = self._record
-        after = replace(
-            before, state=state, previous_state=before.state._value_, updated_at=self._book.now_us(), **changes
-        )
-        self._book.move(Entity.WORKER, before, after, trigger, reason=reason, who=who, worker_id=self._seat.id)
-        self._seat.record = after
+            answer.give(Done(self._seat.id, self._seat.current.state, self._seat.current.generation))

@@ -207,6 +207,8 @@ class WorkstreamActor(Progress):
         seat = TaskSeat(self.house, self.context, record, plan, self.seat.inputs(node))
         seat.correlation_id = self.seat.record.correlation_id
         seat.secrets = self.seat.definition.secrets
+        if record.attempts > (record.state is TaskState.RUNNING):  # of the process before
+            seat.cause = f"retry after: {record.last_error}"
         node.ref = self.context.spawn(TaskActor, seat, name=record.id)
         self.graph.active += 1
 

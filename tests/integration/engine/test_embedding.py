@@ -116,7 +116,9 @@ async def test_params_are_given_at_the_submit_and_unknown_ones_refused(tmp_path:
 
 async def test_events_stream_from_submitted_to_completed_and_end(tmp_path: Path) -> None:
     async with opened(tmp_path / "state.db") as world:
-        handle = await world.submit(call("add", a=1), call("double", number="${add.output}"), call("wait_at", gate="ev"))
+        handle = await world.submit(
+            call("add", a=1), call("double", number="${add.output}"), call("wait_at", gate="ev")
+        )
         seen: list[Transition] = []
         with anyio.fail_after(HANG_S):
             async for event in handle.events():
@@ -291,7 +293,13 @@ async def test_explain_says_why_a_thing_is_not_moving(tmp_path: Path) -> None:
 
 async def test_what_cannot_run_is_refused_at_the_submit_with_its_path(tmp_path: Path) -> None:
     work = Workstream(
-        (call("add", a=1), call("ad", a=1), Task("list", argv=("ls",)), Task("tool", tool="git"), Task("lost", call="nowhere:f")),
+        (
+            call("add", a=1),
+            call("ad", a=1),
+            Task("list", argv=("ls",)),
+            Task("tool", tool="git"),
+            Task("lost", call="nowhere:f"),
+        ),
         tools={"git": Tool(argv=("git", "status"))},
     )
     async with opened(tmp_path / "state.db") as world:

@@ -12,7 +12,7 @@ from tests.integration.engine.world import HANG_S, LOOP, ONCE, PROCESS, THREADS,
 from understudy.actors.definition.limits import DEPTH_MAX
 from understudy.runtime import DefinitionError, TaskFailed, WorkstreamFailed
 
-CANARY = "canary-5f0e1c-\"quoted\"-secret"
+CANARY = 'canary-5f0e1c-"quoted"-secret'
 
 
 async def test_a_child_gives_its_result_to_the_task_that_spawned_it(tmp_path: Path) -> None:

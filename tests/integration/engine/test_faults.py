@@ -171,7 +171,9 @@ async def test_whatever_code_raises_is_a_failed_attempt_and_no_more(tmp_path: Pa
             attempts = await world.attempts(handle, "a")
             assert [(each.outcome, each.error) for each in attempts] == [("failed", error)] * 2
         with anyio.fail_after(HANG_S):
-            assert await world.run(call(f"{CONTRACT}:double", "a", number=1) if kind != "async" else call("add", "a", a=1)) == {"a": 2}
+            assert await world.run(
+                call(f"{CONTRACT}:double", "a", number=1) if kind != "async" else call("add", "a", a=1)
+            ) == {"a": 2}
         assert world.runtime.health() == "ok"
         assert {(each.state, each.generation) for each in await world.runtime.workers()} <= {("idle", 1), ("busy", 1)}
 
@@ -249,7 +251,9 @@ def test_results_beyond_the_cap_are_refused_in_words_and_cost_no_memory(tmp_path
         ("surrogate", "$[0]"),
     ],
 )
-async def test_what_cannot_be_stored_is_a_failed_attempt_with_its_path(tmp_path: Path, what: str, offender: str) -> None:
+async def test_what_cannot_be_stored_is_a_failed_attempt_with_its_path(
+    tmp_path: Path, what: str, offender: str
+) -> None:
     async with opened(tmp_path / "state.db") as world:
         handle = await world.submit(call(f"{CONTRACT}:odd_async", "a", what=what, retry=ONCE))
         with anyio.fail_after(HANG_S), pytest.raises(WorkstreamFailed):

@@ -90,7 +90,9 @@ def check_that_nothing_is_lost(kept: Kept) -> None:
 
 def check_results(kept: Kept) -> None:
     """One accepted result for each task and generation, and it is what the record holds."""
-    accepted = Counter((move.record_id, move.generation) for move in kept.moves if move.trigger == "execution_completed")
+    accepted = Counter(
+        (move.record_id, move.generation) for move in kept.moves if move.trigger == "execution_completed"
+    )
     assert set(accepted.values()) == {1}
     assert len(accepted) == len(kept.tasks)
     for key, task in kept.tasks.items():

@@ -17,7 +17,9 @@ SUBMITS = 100_000
 LONG_S = 10 * HANG_S
 
 
-async def test_submits_beyond_the_bound_are_refused_and_none_is_dropped_and_a_cancel_is_answered(tmp_path: Path) -> None:
+async def test_submits_beyond_the_bound_are_refused_and_none_is_dropped_and_a_cancel_is_answered(
+    tmp_path: Path,
+) -> None:
     work = Workstream((call("nothing", "a"),))
     async with opened(tmp_path / "state.db", LOOP, durability=Durability.NORMAL) as world:
         running = await world.submit(call("wait_at", gate="never under load"))

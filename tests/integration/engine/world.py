@@ -118,5 +118,3 @@ def start(program: str, *arguments: object) -> "subprocess.Popen[str]":
         stderr=subprocess.STDOUT,
         text=True,
     )
-
-

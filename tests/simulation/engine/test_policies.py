@@ -241,6 +241,16 @@ def test_the_checks_of_a_workstream_decide_at_its_end(fault: str | None) -> None
         assert world.workstream().last_error == "check site failed: the site is down"
 
 
+def test_a_deadline_comes_too_late_for_a_workstream_that_is_being_checked() -> None:
+    world = World(lambda order: Takes(20))
+    world.checks_take_s = 20
+    world.submit(stream(step("a"), checks=(Check(file_exists="x", name="site"),), deadline=30))
+    world.run(until=35)
+    assert world.workstream().state == "validating"
+    world.run()
+    assert world.workstream().state == "completed"
+
+
 def test_a_workstream_without_tasks_is_complete() -> None:
     world = World()
     world.submit(stream())
@@ -250,7 +260,7 @@ def test_a_workstream_without_tasks_is_complete() -> None:
 
 
 def test_a_workstream_says_when_only_retries_are_left() -> None:
-    world = World(lambda order: Takes(0 if order.attempt > 1 else 1, None if order.attempt > 1 else Refused("x")))
+    world = World(lambda order: Takes(1, Refused("x") if order.token == "ws/a/1/1" else None))
     world.submit(stream(step("a", retry=RetryPolicy(base_delay=20, jitter=0)), step("b", "a")))
     world.run(until=5)
     assert world.workstream().state == "waiting_for_retry"

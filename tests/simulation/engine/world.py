@@ -106,6 +106,8 @@ class ScriptedChecks:
     async def run(
         self, checks: tuple[Check, ...], task_id: str, generation: int, attempt: int, output: Any
     ) -> list[CheckResult]:
+        if self.world.checks_take_s:
+            await self.world.kernel.sleep(self.world.checks_take_s)
         now = EPOCH_US + int(self.world.kernel.clock.now() * 1e6)
         found = [self.world.faults(check.name or "", attempt) for check in checks]
         return [
@@ -124,10 +126,12 @@ class World:
         store: MemoryStore | None = None,
         at: float = 0.0,
         limits: Limits | None = None,
+        secrets: dict[str, str] | None = None,
     ) -> None:
         self.script = script
         self.workers = workers
         self.faults: Callable[[str, int], str | None] = lambda name, attempt: None  # that checks find
+        self.checks_take_s = 0.0
         self.kernel = SimulatedKernel(seed)
         self.store = store or MemoryStore()
         self.runs: list[Order] = []
@@ -138,6 +142,7 @@ class World:
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self._at = at
         self._limits = limits or Limits()
+        self._secrets = {"TOKEN": "hunter2"} if secrets is None else secrets
         self.recovery = self._open()
 
     def _open(self) -> Recovery:
@@ -150,7 +155,7 @@ class World:
             store=self.store,
             workplaces=self,
             checks=ScriptedChecks(self),
-            secret={"TOKEN": "hunter2"}.get,
+            secret=self._secrets.get,
             note=lambda event, **fields: self.notes.append((event, fields)),
             owner=f"runtime-{self._at}",
             limits=self._limits,
