@@ -18,8 +18,6 @@ from understudy.actors.records import Attempt, CheckResult, Record, StoredAnswer
 
 RETRY_S: Final = 0.25  # between two tries at a batch that did not land
 BATCH_MOVES_MAX: Final = 1_000  # one lands while what the last one released is being worked on: not too much at once
-LINGER_ROUNDS: Final = 8  # what follows at once from a first move, actor by actor, lands with it
-LINGER_MOVES: Final = 64  # unless it is this much already
 PENDING_MAX: Final = 50_000  # moves that may gather behind a slow disk before intake closes
 
 Callback = Callable[[], None]
@@ -74,7 +72,8 @@ class Book:
         metadata: dict[str, Any] | None = None,
     ) -> Transition:
         """Write down a move and the record as it is now. An illegal one raises, and changes nothing."""
-        source = START if before is None or _is_reborn(before, after, entity) else before.state._value_
+        is_first = before is None or (after.generation != before.generation and _is_reborn(before, after, entity))
+        source = START if is_first else before.state._value_  # type: ignore[union-attr]  # the first is never before
         try:
             legal = MACHINES[entity].check(after.id, source, trigger, after.state)
         except InvalidTransition:
@@ -100,8 +99,11 @@ class Book:
             correlation_id,
             metadata,
         )
-        self._batch.transitions.append(transition)
-        self.put(entity, after)
+        batch = self._batch
+        batch.transitions.append(transition)
+        batch.snapshots[entity, after.id] = after
+        if self.notify is not None:
+            self._wake()
         return transition
 
     def put(self, entity: Entity, record: Record) -> None:
@@ -157,11 +159,6 @@ class Book:
         self.landing = self.trouble = None
         return callbacks
 
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether enough has gathered for a commit, with no need to wait for more."""
-        return bool(self._sealed) or len(self._batch.transitions) >= LINGER_MOVES
-
     def _wake(self) -> None:
         notify = self.notify
         if notify is not None:
@@ -170,9 +167,7 @@ class Book:
 
 
 class _Flush(msgspec.Struct, frozen=True):
-    """Something waits to be committed, and may wait for so many more rounds of everybody's turns."""
-
-    rounds: int = 0
+    """Something waits to be committed."""
 
 
 class _Ended(msgspec.Struct, frozen=True):
@@ -196,10 +191,8 @@ class Journal(Actor["_Flush | _Ended"]):
 
     def receive(self, message: "_Flush | _Ended") -> None:
         match message:
-            case _Flush(0):
+            case _Flush():
                 self._flush()
-            case _Flush(rounds):
-                self.context.tell(_Flush(0 if self._book.is_worth_it else rounds - 1))
             case _Ended(batch, outcome):
                 self._committing = False
                 self._end(batch, outcome)
@@ -225,7 +218,8 @@ class Journal(Actor["_Flush | _Ended"]):
                 self._flush()
 
     def _wake(self) -> None:
-        self.context.tell(_Flush(LINGER_ROUNDS))
+        """A timer of no time comes when all mail is done or the slice is over: what follows at once lands together."""
+        self.context.after(0.0, _Flush())
 
     def _flush(self) -> None:
         """Commit what is next. With nothing to do, be woken by the next thing that happens."""

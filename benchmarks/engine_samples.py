@@ -32,6 +32,7 @@ from understudy.adapters.stores.sqlite import SqliteStore, rows
 from understudy.adapters.stores.sqlite.statements import STATEMENTS
 from understudy.runtime.handles import Handle
 from understudy.runtime.runtime import Runtime
+from understudy.runtime.tuning import tune
 
 TASKS = int(os.environ.get("UNDERSTUDY_ENGINE_TASKS", "20000"))
 LONG_RUN = int(os.environ.get("UNDERSTUDY_LONG_RUN_TASKS", "1000000"))
@@ -301,6 +302,7 @@ async def recovery(system: str) -> dict[str, float]:
 WORKS = (tasks, streams, capture, raw, latency, graph, waiting, long_run, leave_behind, recovery)
 
 if __name__ == "__main__":
+    tune()  # a process that does nothing else
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

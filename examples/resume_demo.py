@@ -30,6 +30,7 @@ from understudy.runtime import (
     Tool,
     TransientError,
     WorkerDefinition,
+    WorkerKind,
     Workstream,
     current_task,
 )
@@ -59,14 +60,13 @@ async def parse(pages: list[str]) -> int:
     return len(pages)
 
 
-async def charge(ledger: str, order: str) -> str:
+def charge(ledger: str, order: str) -> str:
     """Of the tool `payments`, which is out of order until it has refused a few times."""
     path = Path(ledger)
     refused = len(path.read_text()) if path.exists() else 0
     if refused < REFUSALS:
         path.write_text("x" * (refused + 1))
         raise TransientError("payments: 503")
-    await moment(0.2)
     return f"paid for {order}"
 
 
@@ -107,7 +107,7 @@ def workstream(folder: Path) -> Workstream:
 
 async def work(folder: Path) -> None:
     known = examine(folder / "state.db").transitions if (folder / "state.db").exists() else 0
-    workers = [WorkerDefinition("loop", max_concurrent_tasks=4)]
+    workers = [WorkerDefinition("loop", max_concurrent_tasks=4), WorkerDefinition("threads", WorkerKind.THREAD)]
     async with Runtime(folder / "state.db", workers=workers, limits=Limits(release_spread_s=0.3)) as runtime:
         say(str(runtime.recovery))
         handle = await runtime.submit(workstream(folder), request_id="the demo")
@@ -143,7 +143,7 @@ def say(text: str) -> None:
 def live(folder: Path, colour: str, kill_after: int | None = None) -> None:
     """One life of the child. What it says is shown as it comes."""
     command = [sys.executable, "-W", "ignore", __file__, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:  # noqa: S603
         pages = 0
         for line in child.stdout or ():
             console.print(f"[{colour}]{child.pid}[/] {line.rstrip()}")

@@ -110,7 +110,7 @@ class Queries(ABC):
         """Wait until it has ended."""
         while True:
             if workstream_id in self.house.workstreams:
-                await self._waiting.for_workstream(workstream_id)
+                return await self._waiting.for_workstream(workstream_id)
             record = await self.workstream(workstream_id)
             if WORKSTREAM.is_terminal(record.state):
                 return record

@@ -7,7 +7,7 @@ import gc
 import sys
 from typing import Final
 
-SWITCH_S: Final = 0.0005  # beside a busy loop the store's thread waits this long for its turn; 5 ms as shipped
+SWITCH_S: Final = 0.0001  # beside a busy loop the store's thread waits this long for its turn; 5 ms as shipped
 YOUNG_MAX: Final = 20_000  # objects between two looks for cycles; 700 as shipped, which is a fifth of the engine's time
 
 

@@ -128,6 +128,9 @@ class Breaker(Actor[Any]):
         if self._record.state is S.CLOSED:
             message.task.tell(m.CircuitClosed())
             return
+        if self._record.probe_task_id == message.task_id:  # what it was told has been lost
+            message.task.tell(m.ProbeNow())
+            return
         self._waiting[message.task_id] = message.task
         self._probe_if_free()
 

@@ -13,7 +13,7 @@ from understudy.actors.journal import Book
 from understudy.actors.kernel import Actor, Ref
 from understudy.actors.ports.store import Store
 from understudy.actors.ports.workplace import Workplaces
-from understudy.actors.records import CheckResult
+from understudy.actors.records import CheckResult, WorkstreamRecord
 
 GATHER = "understudy.adapters.tools.gathering:gather"  # what a map calls when its items have ended
 
@@ -86,4 +86,4 @@ class House:
         self.breakers: dict[str, Ref[Any]] = {}
         self.room = limits.active_tasks  # for tasks of one workstream that are actors: no more than could soon run
         self.open_breakers: dict[str, int | None] = {}  # until when, by their names
-        self.ended: Callable[[str], None] = lambda workstream_id: None  # told after the commit
+        self.ended: Callable[[WorkstreamRecord], None] = lambda record: None  # told after the commit

@@ -278,5 +278,5 @@ class Progress(Actor[Any]):
             parent = house.workstreams.get(record.parent_id)
             if parent is not None:
                 parent.tell(ChildLeft())
-        house.ended(record.id)
+        house.ended(record)
         self.context.stop()

@@ -31,7 +31,7 @@ class TaskActor(Actor[Any]):
         self._book = seat.house.book
         self._timer: Timer | None = None  # for the deadline of an attempt, or the end of a delay
         self._checking = False
-        self._is_probe = False  # while it is queued as the one that finds out whether its tool works again
+        self._is_probe = False  # whether its last way to the queue was that of a probe
         self._requeued = False  # whether it was put into the queue once more, to be sure
 
     def started(self) -> None:
@@ -123,7 +123,7 @@ class TaskActor(Actor[Any]):
             return
         if self._requeued:
             self._withdraw()
-        self._is_probe = self._requeued = False
+        self._requeued = False
         attempt, now = seat.record.attempts + 1, self._book.now_us()
         self.seat.move(
             S.RUNNING,
@@ -257,6 +257,8 @@ class TaskActor(Actor[Any]):
                 self._timer = self.context.after(jitter_s, m.JitterElapsed())
             case m.JitterElapsed() if state is S.HALF_OPEN:
                 self._queue(T.PROBE_SCHEDULED)
+            case m.ProbeNow() if self._is_probe and state in (S.QUEUED, S.RUNNING):
+                pass  # told once more, to be sure
             case m.ProbeNow():  # too late: it needs the tool no more
                 self.seat.breaker.tell(m.Forget(self.seat.record.id))
             case _:

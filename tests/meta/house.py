@@ -24,7 +24,8 @@ OPENING_LINES_MAX = 8
 
 def sources(*folders: str, root: Path = ROOT) -> Iterator[Path]:
     for folder in folders or (*FLOORS, "tests", "examples", "benchmarks"):
-        yield from sorted((root / folder).rglob("*.py"))
+        found = sorted((root / folder).rglob("*.py"))
+        yield from (path for path in found if "data" not in path.relative_to(root).parts)  # what benchmarks leave
 
 
 def too_long(path: Path) -> Iterator[str]:

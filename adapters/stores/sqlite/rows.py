@@ -62,7 +62,7 @@ def read_transition(row: Row) -> Transition:
 
 
 def attempt_row(each: Attempt) -> Row:
-    return _with_checksum(each, _ATTEMPT_FIELDS)
+    return _with_checksum(each)
 
 
 def read_attempt(row: Row) -> Attempt:
@@ -70,15 +70,15 @@ def read_attempt(row: Row) -> Attempt:
 
 
 def check_row(each: CheckResult) -> Row:
-    return _with_checksum(each, _CHECK_FIELDS)
+    return _with_checksum(each)
 
 
 def read_check(row: Row) -> CheckResult:
     return _read_checked("checks", row, _CHECK_FIELDS, "passed", CheckResult)
 
 
-def _with_checksum(each: Attempt | CheckResult, names: tuple[str, ...]) -> Row:
-    said = tuple(getattr(each, name) for name in names)
+def _with_checksum(each: Attempt | CheckResult) -> Row:
+    said = msgspec.structs.astuple(each)
     return (*said, _checksum(said))
 
 
@@ -112,10 +112,10 @@ def snapshot_row(record: Record) -> Row:
     tail = (record.created_at, record.updated_at, snapshot.decode(), crc32(snapshot))
     head = (record.state._value_, record.previous_state, record.generation)
     match record:
+        case TaskRecord():  # by far the most
+            return (record.id, record.workstream_id, *head, record.retry_count, *tail)
         case WorkstreamRecord():
             return (record.id, *head, record.parent_id, *tail)
-        case TaskRecord():
-            return (record.id, record.workstream_id, *head, record.retry_count, *tail)
         case WorkerRecord():
             return (record.id, *head, record.has_run, *tail)
         case BreakerRecord():

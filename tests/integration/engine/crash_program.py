@@ -84,4 +84,4 @@ if __name__ == "__main__":
     # Under this name, and not as __main__, its functions are found again by its next life.
     from tests.integration.engine import crash_program
 
-    asyncio.run(crash_program.main(*sys.argv[1:4], int(sys.argv[4])))
+    asyncio.run(crash_program.main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))

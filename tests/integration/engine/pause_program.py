@@ -24,7 +24,7 @@ def hold_in_thread() -> str:
 
 
 async def main(database: str) -> None:
-    structlog.configure(processors=[structlog.processors.KeyValueRenderer(["event", "task"])])
+    structlog.configure(processors=[structlog.processors.KeyValueRenderer(key_order=["event", "task"])])
     here = "tests.integration.engine.pause_program"
     once = RetryPolicy(max_attempts=1)
     tasks = [Task(f"loop-{n}", call=f"{here}:hold", timeout=TIMEOUT_S, retry=once) for n in range(TASKS)]

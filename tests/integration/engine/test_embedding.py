@@ -104,7 +104,7 @@ async def test_the_output_of_one_task_is_there_before_the_workstream_ends(tmp_pa
 
 async def test_params_are_given_at_the_submit_and_unknown_ones_refused(tmp_path: Path) -> None:
     flow = Flow(params={"number": 1})
-    flow.add(functions.double, "${params.number}")  # type: ignore[arg-type]
+    flow.add(functions.double, "${params.number}")  # type: ignore[call-overload]
     async with opened(tmp_path / "state.db") as world:
         assert await (await world.runtime.submit(flow, params={"number": 4})).result() == {"double": 8}
         with pytest.raises(DefinitionError, match=r"\$\.params\.numbre"):
@@ -192,8 +192,8 @@ async def test_a_flaky_task_is_tried_again_with_a_cause(tmp_path: Path) -> None:
 
 async def test_two_runtimes_live_in_one_process_each_with_its_file(tmp_path: Path) -> None:
     async with opened(tmp_path / "one.db") as one, opened(tmp_path / "two.db") as two:
-        results = await asyncio.gather(one.run(call("add", a=1), id="same"), two.run(call("add", a=2), id="same"))
-        assert results == [{"add": 2}, {"add": 3}]
+        first, second = await asyncio.gather(one.run(call("add", a=1), id="same"), two.run(call("add", a=2), id="same"))
+        assert (first, second) == ({"add": 2}, {"add": 3})
         assert [len(await each.runtime.workstreams()) for each in (one, two)] == [1, 1]
 
 
@@ -221,7 +221,7 @@ async def test_who_waits_for_a_runtime_that_closes_is_told(tmp_path: Path) -> No
             for each in waiting:
                 with pytest.raises(RuntimeClosed):
                     await each
-            assert [event.to_state for event in await events][0] == "planned"
+            assert next(event.to_state for event in await events) == "planned"
             with pytest.raises(UnderstudyError):
                 await world.submit(call("add", a=1))
 

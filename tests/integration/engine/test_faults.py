@@ -101,7 +101,6 @@ async def test_a_task_that_kills_its_workers_is_failed_after_three(tmp_path: Pat
     async with opened(tmp_path / "state.db", PROCESS, limits=limits) as world:
         handle = await world.submit(call("kill_own_process"))
         with anyio.fail_after(HANG_S), pytest.raises(TaskFailed, match="killed 3 workers"):
-            await handle.wait()
             await handle.output("kill_own_process")
         assert [each.outcome for each in await world.attempts(handle, "kill_own_process")] == ["lost"] * 3
         with anyio.fail_after(HANG_S):

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from tests.integration.engine.world import HANG_S, faults, start
+from understudy.actors.engine.reading import read_all
 from understudy.actors.kernel.entropy import SeededEntropy
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.store import AttemptQuery
@@ -34,11 +35,12 @@ class Kept:
 
     async def read(self, path: Path) -> None:
         async with SqliteStore(path) as store:
-            for entity, kept in ((Entity.WORKSTREAM, self.workstreams), (Entity.TASK, self.tasks)):
-                after = ""
-                while page := await store.page(entity, after=after, limit=1_000):
-                    kept.update((each.id, each) for each in page)  # type: ignore[arg-type, attr-defined]
-                    after = page[-1].id
+            async for each in read_all(store, Entity.WORKSTREAM):
+                assert isinstance(each, WorkstreamRecord)
+                self.workstreams[each.id] = each
+            async for each in read_all(store, Entity.TASK):
+                assert isinstance(each, TaskRecord)
+                self.tasks[each.id] = each
             for attempt in await store.attempts(AttemptQuery(limit=10_000_000)):
                 self.attempts[attempt.task_id].append(attempt)
             self.moves = [move async for move in store.follow()]

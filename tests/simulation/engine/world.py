@@ -78,6 +78,7 @@ class ScriptedPlace:
         self.hearing: Hearing | None = None
 
     async def open(self, hearing: Hearing) -> None:
+        await self.world.opening.on(self.world.kernel)
         self.hearing = hearing
         self.world.places[self.worker_id] = self
 
@@ -127,6 +128,7 @@ class World:
         at: float = 0.0,
         limits: Limits | None = None,
         secrets: dict[str, str] | None = None,
+        opening: Takes | None = None,
     ) -> None:
         self.script = script
         self.workers = workers
@@ -141,7 +143,8 @@ class World:
         self.places: dict[str, ScriptedPlace] = {}
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self._at = at
-        self._limits = limits or Limits()
+        self.opening = opening or Takes(0)  # of workplaces
+        self._limits = limits or Limits(sweep_s=1e9)  # whatever moves, moves without being repaired
         self._secrets = {"TOKEN": "hunter2"} if secrets is None else secrets
         self.recovery = self._open()
 
