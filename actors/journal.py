@@ -218,8 +218,8 @@ class Journal(Actor["_Flush | _Ended"]):
                 self._flush()
 
     def _wake(self) -> None:
-        """A timer of no time comes when all mail is done or the slice is over: what follows at once lands together."""
-        self.context.after(0.0, _Flush())
+        """Work of no time ends when all mail is done or the slice is over: what follows at once lands together."""
+        self.context.start(_nothing, lambda _: _Flush())
 
     def _flush(self) -> None:
         """Commit what is next. With nothing to do, be woken by the next thing that happens."""
@@ -232,6 +232,10 @@ class Journal(Actor["_Flush | _Ended"]):
         batch, _ = taken
         self._committing = True
         self.context.start(lambda: self._store.commit(batch), lambda outcome: _Ended(batch, outcome))
+
+
+async def _nothing() -> None:
+    """Takes a turn of the loop."""
 
 
 def _is_reborn(before: Record, after: Record, entity: Entity) -> bool:

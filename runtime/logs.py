@@ -11,6 +11,7 @@ import structlog
 from understudy.actors.lifecycle import Severity
 from understudy.actors.ports.store import Batch
 
+LINES_MAX = 50  # for one commit: a thousand tasks that fail together need no thousand lines
 _LEVELS = {Severity.WARNING: "warning", Severity.ERROR: "error", Severity.CRITICAL: "critical"}
 _PROCESSORS: list[Any] = [
     structlog.stdlib.filter_by_level,
@@ -28,13 +29,15 @@ def default_log(database: str) -> Any:
 
 def log_batch(log: Any, batch: Batch) -> None:
     """What is not as it should be, of what was committed."""
-    for move in batch.transitions:
-        if move.severity is not Severity.INFO:
-            getattr(log, _LEVELS[move.severity])(
-                f"{move.entity} {move.to_state}",
-                record=move.record_id,
-                workstream=move.workstream_id,
-                trigger=move.trigger,
-                attempt=move.attempt,
-                reason=move.reason,
-            )
+    notable = [move for move in batch.transitions if move.severity is not Severity.INFO]
+    for move in notable[:LINES_MAX]:
+        getattr(log, _LEVELS[move.severity])(
+            f"{move.entity} {move.to_state}",
+            record=move.record_id,
+            workstream=move.workstream_id,
+            trigger=move.trigger,
+            attempt=move.attempt,
+            reason=move.reason,
+        )
+    if len(notable) > LINES_MAX:
+        log.warning("and more of these: look into the trail", more=len(notable) - LINES_MAX)

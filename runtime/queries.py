@@ -118,12 +118,16 @@ class Queries(ABC):
     async def wait_for_task(self, task_id: str) -> TaskRecord:
         """Wait until it has ended."""
         while True:
-            ended = self._waiting.for_task(task_id)  # before the look: it may end in between
+            ended, news = self._waiting.for_task(task_id), self._waiting.for_news()  # before the look: it may end now
             try:
-                record = await self.task(task_id)
-                if TASK.is_terminal(record.state):
+                record = await self._store.load(Entity.TASK, task_id)
+                if record is None:
+                    await self.explain(task_id)  # raises where there is none; else it is about to be created
+                    await asyncio.wait([ended, news], return_when=asyncio.FIRST_COMPLETED)
+                elif isinstance(record, TaskRecord) and TASK.is_terminal(record.state):
                     return record
-                await ended
+                else:
+                    await ended
             finally:
                 ended.cancel()
 
@@ -134,6 +138,7 @@ class Queries(ABC):
             if not first:
                 raise NotFound(f"there is no workstream {workstream_id}")
             after = first[0].sequence - 1
+        has_ended = False
         while not self._waiting.is_over:
             news = self._waiting.for_news()  # before the look, as above
             page = await self._store.trail(after=after)
@@ -141,5 +146,11 @@ class Queries(ABC):
                 after = each.sequence
                 if workstream_id is None or each.workstream_id == workstream_id:
                     yield each
-            if not page:
+            if page:
+                continue
+            if has_ended:  # and nothing has come since that was seen
+                return
+            if workstream_id is not None:
+                has_ended = WORKSTREAM.is_terminal((await self.workstream(workstream_id)).state)
+            if not has_ended:
                 await asyncio.wait([news])

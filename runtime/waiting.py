@@ -56,10 +56,8 @@ class Waiting:
     def forsake(self) -> None:
         """Nobody is to wait for ever for a runtime that is closed."""
         self.is_over = True
-        for key, futures in (*self._workstreams.items(), *self._tasks.items()):
-            for future in futures:
-                if not future.done():
-                    future.set_exception(_closed(key))
+        _abandon(self._workstreams)
+        _abandon(self._tasks)
         if self._news is not None:
             _release([self._news], None)
 
@@ -82,6 +80,13 @@ class Waiting:
 
 def _closed(key: str) -> RuntimeClosed:
     return RuntimeClosed(f"the runtime is closed; {key} goes on when it is opened again")
+
+
+def _abandon(waiting: "dict[str, list[asyncio.Future[T]]]") -> None:
+    for key, futures in waiting.items():
+        for future in futures:
+            if not future.done():
+                future.set_exception(_closed(key))
 
 
 def _release(futures: "Iterable[asyncio.Future[T]]", result: T) -> None:

@@ -110,7 +110,8 @@ class Engine:
     ) -> Promise[Any]:
         """Hand in a request. Raises `MailboxFull` where too many wait."""
         return self.house.reception.ask(
-            lambda reply: Wish(request, reply.send, reply.fail, definition, parent_id, depth)
+            lambda reply: Wish(request, reply.send, reply.fail, definition, parent_id, depth),
+            urgent=definition is None,  # what operators want overtakes what waits to be taken in
         )
 
     async def close_workplaces(self) -> None:

@@ -14,6 +14,7 @@ from understudy.actors.engine.requests import Done
 from understudy.actors.engine.retries import backoff_s
 from understudy.actors.engine.validating import find_faults
 from understudy.actors.engine.workstream_seat import WorkstreamSeat
+from understudy.actors.errors import InternalError
 from understudy.actors.kernel import Actor, Outcome, Reply
 from understudy.actors.lifecycle import WORKSTREAM, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
 from understudy.actors.records import CheckResult
@@ -137,6 +138,8 @@ class Progress(Actor[Any]):
                 self.seat.move(S.BLOCKED, T.PERMANENT_FAILURE, reason=self._what_broke(), last_error=self._what_broke())
         elif graph.broken and policy is OnFailure.RETRY and record.retry_count < record.max_retries:
             self._retry_later()
+        elif graph.live and not graph.broken:
+            raise InternalError(f"{graph.live} tasks of {record.id} wait, and nothing will move them")
         elif graph.live:  # held by what is broken beyond repair
             self.doom_rest(self._what_broke())
             self.advance()
@@ -178,7 +181,7 @@ class Progress(Actor[Any]):
             if changes:
                 self.arm_timers()
 
-    def _start(self) -> dict[str, int | None]:
+    def _start(self) -> dict[str, Any]:
         now, deadline = self.house.book.now_us(), self.seat.definition.deadline
         return {"started_at": now, "deadline_at": None if deadline is None else now + int(deadline * 1e6)}
 

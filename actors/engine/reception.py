@@ -17,7 +17,7 @@ from understudy.actors.engine.workstream import WorkstreamActor
 from understudy.actors.engine.workstream_seat import WorkstreamSeat
 from understudy.actors.errors import UnderstudyError
 from understudy.actors.idempotency import answer_again
-from understudy.actors.kernel import Actor, Failed, Outcome, Succeeded
+from understudy.actors.kernel import Actor, Failed, MailboxFull, Outcome, Succeeded
 from understudy.actors.lifecycle import Entity, WorkstreamState, WorkstreamTrigger
 from understudy.actors.records import StoredAnswer, TaskRecord, WorkstreamRecord
 
@@ -115,7 +115,10 @@ class Reception(Actor[Any]):
     def _release(self, wish: Wish) -> None:
         """The same requests that came meanwhile are looked at again: now there is an answer."""
         for each in self._pending.pop(wish.request.request_id or "", ()):
-            self.context.tell(each)
+            try:
+                self.context.tell(each)
+            except MailboxFull as error:  # this may run in the journal's turn, which must not crash for it
+                each.fail(NotTakingWork(f"{error.capacity} requests wait already"))
 
     def _answer_for(self, wish: Wish) -> Answer:
         def send(answer: Any) -> None:

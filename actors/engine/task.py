@@ -43,7 +43,10 @@ class TaskActor(Actor[Any]):
                 self._rearm(record)
             case S.RUNNING:
                 self._lose(CRASH, counted=False)
-            case S.QUEUED | S.VALIDATING | S.ERRORED | S.TIMED_OUT | S.RETRYING | S.CIRCUIT_OPEN | S.HALF_OPEN:
+            case S.QUEUED:
+                self._recheck()
+                self._forget_breaker()  # it may have been the probe, and is not any more
+            case S.VALIDATING | S.ERRORED | S.TIMED_OUT | S.RETRYING | S.CIRCUIT_OPEN | S.HALF_OPEN:
                 self._recheck()
             case _:
                 self._withdraw()

@@ -136,14 +136,17 @@ class Cell(Generic[M]):
             raise MailboxFull(f"{self.name} (control lane)", message, CONTROL_CAPACITY)
         self.put_control(message)
 
-    def ask(self, make: Callable[[Reply[T]], M]) -> Promise[T]:
+    def ask(self, make: Callable[[Reply[T]], M], *, urgent: bool = False) -> Promise[T]:
         promise: Promise[T] = self.kernel.make_promise()
         reply = Reply(promise)
         message = make(reply)
         if self.state is QUARANTINED:
             reply.fail(ActorCrashed(self.name))
             return promise
-        self.tell(message)
+        if urgent:
+            self.signal(message)
+        else:
+            self.tell(message)
         if not self.receives:
             reply.fail(ActorStopped(self.name))
         else:

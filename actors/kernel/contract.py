@@ -87,8 +87,8 @@ class Ref(Protocol[M_contra]):
         """Put a message at the end of the control lane, which overtakes the mailbox. Bounded as well."""
         ...
 
-    def ask(self, make: Callable[[Reply[T]], M_contra]) -> Promise[T]:
-        """Tell a message made around a fresh `Reply` and await the answer. For code outside actors."""
+    def ask(self, make: Callable[[Reply[T]], M_contra], *, urgent: bool = False) -> Promise[T]:
+        """Tell a message made around a fresh `Reply`, or signal it, and await the answer. For code outside actors."""
         ...
 
     def stop(self, *, drain: bool = False) -> None:

@@ -11,11 +11,12 @@ TOP_LEVEL = {
     *FLOORS, "tests", "examples", "benchmarks", "docs", "typings", ".ci",
     "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md", "LICENSE", ".gitignore",
 }  # fmt: skip
-PUBLIC = {  # for those who embed: nothing in the house imports them
-    "understudy.actors.idempotency",
-    "understudy.actors.journal",
+PUBLIC = {  # for those who embed, or named in a text: nothing in the house imports them
     "understudy.adapters.sinks.transition_log",
     "understudy.adapters.stores.memory",
+    "understudy.adapters.tools.child",  # what a worker process starts, by name
+    "understudy.adapters.tools.gathering",  # what a map calls, by name
+    "understudy.runtime.tuning",
 }
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "base", "misc"}
 FILE_LINES_MAX, TEST_FILE_LINES_MAX, FUNCTION_LINES_MAX = 350, 500, 50

@@ -1,12 +1,14 @@
 """The examples do what they say: a service whose orders are taken once, and are there after it was started again."""
 
-import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.integration.engine.world import HANG_S
 from tests.meta.house import ROOT
 
 ORDER = {"item": "tea", "amount": 2}
@@ -50,6 +52,20 @@ async def test_what_is_not_there_or_not_an_order_is_told_as_such(service: Any) -
         assert (await client.post("/orders", json={}, headers={"Idempotency-Key": "x"})).status_code == 422
 
 
-def test_the_embedded_example_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
-    assert runpy.run_path(str(ROOT / "examples" / "embedded.py"))["PAGES"]
-    assert capsys.readouterr().out == ""
+def test_the_embedded_example_says_what_it_does(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "embedded.py")]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=True)
+    retried, summary, twice = finished.stdout.splitlines()
+    assert retried.startswith("fetch.1 is tried again in 0.")
+    assert summary == "11 words on 3 pages"
+    assert twice == "asked for twice, done once: True"
+
+
+def test_the_demo_recovers_from_its_kill_and_shows_every_attempt(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "resume_demo.py")]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=True)
+    said = finished.stdout
+    for text in ("ended with -9", "run again (crash)", "payments: open", "payments: half_open", "ended with 0"):
+        assert text in said
+    assert said.index("payments: open") < said.index("ended with -9") < said.index("payments: half_open")
+    assert "result: 6 pages read, all orders paid" in said

@@ -52,6 +52,28 @@ async def test_submits_beyond_the_bound_are_refused_and_none_is_dropped_and_a_ca
         assert world.runtime.health() == "ok"
 
 
+async def test_the_same_requests_in_a_flood_are_all_answered_and_stop_nobody(tmp_path: Path) -> None:
+    work = Workstream((call("nothing", "a"),))
+    async with opened(tmp_path / "state.db", LOOP, durability=Durability.NORMAL) as world:
+
+        async def submit(number: int) -> str | None:
+            try:
+                return (await world.runtime.submit(work, request_id=f"request-{number // 3}")).id
+            except NotTakingWork:
+                return None
+
+        asked: list[asyncio.Task[str | None]] = []
+        for _ in range(30):  # the mailbox is full whenever an answer is given
+            asked += [asyncio.create_task(submit(len(asked) + each)) for each in range(1_500)]
+            await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(HANG_S):
+            answers = await asyncio.gather(*asked)
+            assert await world.run(call("add", a=1)) == {"add": 2}
+        for first in range(0, len(answers), 3):
+            assert len({each for each in answers[first : first + 3] if each}) <= 1
+        assert world.runtime.health() == "ok"
+
+
 def wide() -> list[Task]:
     return [call("nothing", f"t{number}") for number in range(TASKS)]
 

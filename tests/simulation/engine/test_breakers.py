@@ -4,9 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.simulation.engine.world import EPOCH_US, Refused, Takes, World, stream
 
-from understudy.actors.definition import BreakerPolicy, RetryPolicy, Task, Tool, WorkerDefinition, WorkerKind, Workstream
+from tests.simulation.engine.world import EPOCH_US, Refused, Takes, World, stream
+from understudy.actors.definition import (
+    BreakerPolicy,
+    RetryPolicy,
+    Task,
+    Tool,
+    WorkerDefinition,
+    WorkerKind,
+    Workstream,
+)
 from understudy.actors.engine.requests import Operation
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.workplace import Order
@@ -16,9 +24,9 @@ POLICY = BreakerPolicy(failure_threshold=5, error_repeats=99, cooldown=60)
 RETRY = RetryPolicy(max_attempts=9, base_delay=1, max_delay=4, jitter=0)
 
 
-def guarded(count: int, policy: BreakerPolicy = POLICY, *, id: str = "ws", retry: RetryPolicy = RETRY) -> Workstream:
+def guarded(count: int, policy: BreakerPolicy = POLICY, *, retry: RetryPolicy = RETRY, **fields: Any) -> Workstream:
     tasks = [Task(f"t{n}", tool="api") for n in range(count)]
-    return stream(*tasks, id=id, tools={"api": Tool(call="shop:api", breaker=policy, retry=retry)})
+    return stream(*tasks, **fields, tools={"api": Tool(call="shop:api", breaker=policy, retry=retry)})
 
 
 class Api:
@@ -151,7 +159,9 @@ def test_another_probe_is_made_when_the_probe_is_ended_by_hand(operation: Operat
     api = Api()
     world = World(api, seed=seed)
     world.submit(guarded(4))
-    world.step_until(lambda: bool(world.store._records.get((Entity.BREAKER, "api"))) and bool(breaker(world).probe_task_id))
+    world.step_until(
+        lambda: bool(world.store._records.get((Entity.BREAKER, "api"))) and bool(breaker(world).probe_task_id)
+    )
     first = breaker(world).probe_task_id
     assert first is not None
     api.down = False

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+
 from tests.simulation.engine.test_recovery import CHILD, EXPECTED, WORKLOAD, script
 from tests.simulation.engine.world import Refused, Takes, World, step, stream
-
 from understudy.actors.definition import WorkerDefinition, WorkerKind
 from understudy.actors.engine.breaker import Breaker
 from understudy.actors.engine.house import Limits

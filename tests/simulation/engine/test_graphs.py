@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
 
-from understudy.actors.definition import Task, When, Workstream
+from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
+from understudy.actors.definition import DefinitionError, Task, When, Workstream
 from understudy.actors.lifecycle import Entity
 from understudy.actors.ports.workplace import Order
 
@@ -14,7 +14,13 @@ ONE = {"retry": QUICK}
 SHAPES: dict[str, tuple[Task, ...]] = {
     "linear": (step("a", **ONE), step("b", "a", **ONE), step("c", "b", **ONE), step("d", "c", **ONE)),
     "diamond": (step("a", **ONE), step("b", "a", **ONE), step("c", "a", **ONE), step("d", "b", "c", **ONE)),
-    "tree": (step("a", **ONE), step("b", "a", **ONE), step("c", "a", **ONE), step("d", "b", **ONE), step("e", "b", **ONE)),
+    "tree": (
+        step("a", **ONE),
+        step("b", "a", **ONE),
+        step("c", "a", **ONE),
+        step("d", "b", **ONE),
+        step("e", "b", **ONE),
+    ),
     "mixed": (step("a", **ONE), step("x", **ONE), step("b", "a", "x", **ONE), step("c", **ONE), step("d", "b", **ONE)),
     "map": (
         step("a", **ONE),
@@ -142,7 +148,13 @@ def test_an_optional_map_with_a_failing_item_does_not_fail_the_workstream() -> N
     world.submit(stream(step("fetch", each=[1, 2, 3], optional=True), step("b", "fetch", when=When.ALL_DONE)))
     world.run()
     assert world.workstream().state == "completed"
-    expected = {"fetch": "skipped", "fetch.0": "completed", "fetch.1": "failed", "fetch.2": "completed", "b": "completed"}
+    expected = {
+        "fetch": "skipped",
+        "fetch.0": "completed",
+        "fetch.1": "failed",
+        "fetch.2": "completed",
+        "b": "completed",
+    }
     assert world.states() == expected
 
 
@@ -239,7 +251,9 @@ def test_a_function_that_does_not_exist_rejects_the_task() -> None:
 # Conditions, rules, optional tasks
 
 
-@pytest.mark.parametrize(("given", "state"), [(True, "completed"), (False, "skipped"), ([], "skipped"), ("x", "completed")])
+@pytest.mark.parametrize(
+    ("given", "state"), [(True, "completed"), (False, "skipped"), ([], "skipped"), ("x", "completed")]
+)
 def test_a_condition_decides_whether_a_task_runs(given: Any, state: str) -> None:
     world = World(lambda order: {"go": given})
     world.submit(stream(step("a"), step("b", condition="${a.output.go}"), step("c", "b", when=When.NONE_FAILED)))
@@ -304,3 +318,25 @@ def test_a_graph_larger_than_what_may_be_active_completes() -> None:
     assert world.workstream().state == "completed"
     assert_in_order(world, definition)
     assert world.path(Entity.TASK, "ws/t99") == ["pending", "queued", "running", "validating", "completed"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tasks_that_a_running_task_adds_are_run(seed: int) -> None:
+    from understudy.actors.engine import messages as m
+    from understudy.actors.engine.house import Limits
+
+    world = World(lambda order: Takes(5, order.key), seed=seed, limits=Limits(chunk=4, sweep_s=1e9))
+    world.submit(stream(step("first"), step("a", "first"), step("z", "a")))
+    world.pass_time(7)
+    more = tuple(step(f"n{n}", "first", inputs={"f": "${first.output}"}) for n in range(10))
+    ref: Any = world.engine.house.workstreams["ws"]
+    added = ref.ask(lambda reply: m.AddTasks((*more, step("last", "n9", "z")), "a", reply))
+    again = ref.ask(lambda reply: m.AddTasks(more, "a", reply))
+    changed = ref.ask(lambda reply: m.AddTasks((step("n0"),), "a", reply))
+    world.run()
+    assert (added.result(), again.result()) == (None, None)
+    with pytest.raises(DefinitionError):
+        changed.result()
+    assert set(world.states().values()) == {"completed"}
+    assert len(world.states()) == 14
+    assert {order.inputs["f"] for order in world.runs if order.key.startswith("n")} == {"first"}

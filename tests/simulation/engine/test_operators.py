@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
 
+from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
 from understudy.actors.definition import BreakerPolicy, Check, OnFailure, RetryPolicy, Task, WorkerDefinition
 from understudy.actors.engine.requests import Conflict, Done, NotFound, Operation, Request
 from understudy.actors.idempotency import RequestConflict
@@ -24,12 +24,12 @@ TASKS: dict[str, tuple[Task, ...]] = {
     "circuit_open": (step("t", retry=SLOW, breaker=GUARD),),
     "half_open": (step("t", retry=SLOW, breaker=GUARD),),
 }
-ENDS: dict[str, tuple[O, str]] = {
+ENDS: dict[O, tuple[str, str]] = {
     O.CANCEL: ("cancelled", "user_cancelled"),
     O.SKIP: ("skipped", "user_skipped"),
     O.RESOLVE: ("resolved", "resolved_manually"),
     O.GIVE_UP: ("failed", "gave_up"),
-}  # type: ignore[dict-item]
+}
 
 
 def behave(order: Order) -> Any:
@@ -340,7 +340,9 @@ def test_the_same_submission_gets_the_same_workstream() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_operator_gets_an_answer_however_requests_cross(seed: int) -> None:
-    world = World(lambda order: Takes(1, order.key), seed=seed, workers=(WorkerDefinition("w", max_concurrent_tasks=2),))
+    world = World(
+        lambda order: Takes(1, order.key), seed=seed, workers=(WorkerDefinition("w", max_concurrent_tasks=2),)
+    )
     world.submit(stream(*[step(f"t{n}") for n in range(6)], on_failure=OnFailure.BLOCK))
     promises = []
     for instant in range(8):

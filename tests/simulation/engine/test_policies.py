@@ -1,10 +1,11 @@
 """What a workstream does when a task fails for good, when its time is over, and when all has ended."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
 
+from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
 from understudy.actors.definition import Check, OnFailure, RetryPolicy, When, WorkerDefinition
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.requests import Operation
@@ -24,7 +25,7 @@ def broken(*keys: str) -> Any:
 
 
 def why(world: World, key: str | None = None, workstream_id: str = "ws") -> Any:
-    promise = world.engine.house.workstreams[workstream_id].ask(lambda reply: m.Explain(key, reply))
+    promise: Any = world.engine.house.workstreams[workstream_id].ask(lambda reply: m.Explain(key, reply))
     world.kernel.run(until=world.kernel.clock.now())
     return promise.result()
 
@@ -178,7 +179,7 @@ def test_retry_gives_broken_tasks_a_new_generation_after_a_delay() -> None:
     assert world.workstream().state == "completed"
     assert [(each.key, each.generation) for each in world.runs] == [("a", 1), ("b", 1), ("b", 2), ("b", 3), ("c", 1)]
     moves = world.moves(Entity.WORKSTREAM, "ws")
-    waits = [(y.at - x.at) / 1e6 for x, y in zip(moves, moves[1:], strict=False) if x.to_state == "retrying"]
+    waits = [(y.at - x.at) / 1e6 for x, y in pairwise(moves) if x.to_state == "retrying"]
     assert waits == pytest.approx([10, 20])
     assert world.workstream().retry_count == 2
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.simulation.engine.world import EPOCH_US, QUICK, MortalStore, Refused, Takes, World, step, stream
 
+from tests.simulation.engine.world import EPOCH_US, QUICK, MortalStore, Refused, Takes, World, step, stream
 from understudy.actors.definition import BreakerPolicy, Check, OnFailure, RetryPolicy, Task, Tool, WorkerDefinition
 from understudy.actors.engine.engine import Recovery
 from understudy.actors.engine.house import GATHER, Limits
@@ -106,9 +106,9 @@ def test_a_crash_after_any_commit_changes_nothing_but_the_attempts_in_flight(
     ]
     again = world.crash()
     assert again.recovery.run_again == len(running)
-    for definition, more in ((WORKLOAD, {}), (CHILD, {"parent_id": "ws", "depth": 1})):
+    for definition, parent_id, depth in ((WORKLOAD, None, 0), (CHILD, "ws", 1)):
         if (Entity.WORKSTREAM, definition.id) not in store._records:
-            again.engine.ask(Request(Operation.SUBMIT, definition.id or ""), definition, **more)
+            again.engine.ask(Request(Operation.SUBMIT, definition.id or ""), definition, parent_id, depth)
     again.pass_time(1)
     again.run(until=5_000)
     check_result(again, world)
@@ -121,8 +121,8 @@ def test_a_crash_after_any_commit_changes_nothing_but_the_attempts_in_flight(
 def test_crash_upon_crash_still_ends_well(seed: int) -> None:
     store = MortalStore(3)
     world = start(store, seed)
-    while not store.refused:
-        world.kernel.run(until=10_000, steps_max=1)
+    while not store.refused and world.kernel.run(until=10_000, steps_max=1):
+        pass
     runs: list[str] = []
     for life in range(40):
         runs += [order.token for order in world.runs]
@@ -200,8 +200,8 @@ def test_a_workstream_whose_tasks_were_only_partly_created_is_completed(commits:
     tasks = [step(f"t{n}", *([f"t{n - 1}"] if n % 5 else [])) for n in range(50)]
     world = World(store=store, limits=Limits(chunk=10))
     world.engine.ask(Request(Operation.SUBMIT, "ws"), stream(*tasks))
-    while not store.refused:
-        world.kernel.run(until=100, steps_max=1)
+    while not store.refused and world.kernel.run(until=100, steps_max=1):
+        pass
     again = world.crash().run()
     assert again.workstream().state == "completed"
     assert set(again.states()) == {task.id for task in tasks}
@@ -211,9 +211,7 @@ def test_a_workstream_whose_tasks_were_only_partly_created_is_completed(commits:
 def test_a_map_whose_items_were_only_partly_created_gathers_all(commits: int) -> None:
     store = MortalStore(commits)
     world = World(lambda order: order.inputs.get("n"), store=store, limits=Limits(chunk=10))
-    world.engine.ask(
-        Request(Operation.SUBMIT, "ws"), stream(step("m", each=list(range(40)), inputs={"n": "${item}"}))
-    )
+    world.engine.ask(Request(Operation.SUBMIT, "ws"), stream(step("m", each=list(range(40)), inputs={"n": "${item}"})))
     while not store.refused and world.kernel.run(until=100, steps_max=1):
         pass
     again = world.crash().run()
@@ -295,7 +293,9 @@ def test_what_recovery_counts_is_right() -> None:
 
     world = World(waiting, workers=(WorkerDefinition("w", max_concurrent_tasks=2),))
     slow = RetryPolicy(base_delay=300, max_delay=300, jitter=0)
-    world.submit(stream(step("r", retry=slow), step("s", priority=5), step("q"), step("p", "s"), step("q2", priority=-5)))
+    world.submit(
+        stream(step("r", retry=slow), step("s", priority=5), step("q"), step("p", "s"), step("q2", priority=-5))
+    )
     world.submit(stream(step("done"), id="other"))
     world.run(until=20)
     assert world.states() == {"r": "retrying", "s": "running", "q": "running", "p": "pending", "q2": "queued"}

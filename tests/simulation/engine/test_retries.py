@@ -1,11 +1,12 @@
 """Attempts that fail: when they are tried again, after how long, how often, and why not."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
 
+from tests.simulation.engine.world import QUICK, Refused, Takes, World, step, stream
 from understudy.actors.definition import Check, ErrorRules, RetryPolicy, WorkerDefinition, WorkerKind
 from understudy.actors.engine.requests import Operation
 from understudy.actors.lifecycle import Entity
@@ -24,11 +25,7 @@ def refusing(times: int, error: str = "busy", **more: Any) -> Callable[[Order], 
 def delays_s(world: World, key: str = "a") -> list[float]:
     """From every move to retrying until the move out of it."""
     moves = world.moves(Entity.TASK, f"ws/{key}")
-    return [
-        (after.at - before.at) / 1e6
-        for before, after in zip(moves, moves[1:], strict=False)
-        if before.to_state == "retrying"
-    ]
+    return [(after.at - before.at) / 1e6 for before, after in pairwise(moves) if before.to_state == "retrying"]
 
 
 def outcomes(world: World, key: str = "a") -> list[str]:
@@ -234,7 +231,8 @@ def test_a_worker_that_an_operator_ends_is_not_held_against_its_task() -> None:
     world = World(lambda order: Takes(5, "ok"), workers=workers)
     world.submit(stream(step("a")))
     for run in (1, 2, 3, 4):
-        world.step_until(lambda run=run: len(world.runs) >= run)
+        while len(world.runs) < run:
+            world.pass_time(1)
         world.do(Operation.TERMINATE, world.runs[-1].worker_id)
     world.run()
     assert (world.task("a").state, world.task("a").lost_workers, len(world.runs)) == ("completed", 0, 5)

@@ -3,16 +3,16 @@
 from typing import Any
 
 import pytest
+
 from tests.simulation.engine.test_operators import TASKS, task_in
 from tests.simulation.engine.world import Refused, Takes, World, step, stream
-
 from understudy.actors.definition import WorkerDefinition
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.requests import NotFound, Operation
 
 
 def why(world: World, key: str | None, workstream_id: str = "ws") -> Any:
-    promise = world.engine.house.workstreams[workstream_id].ask(lambda reply: m.Explain(key, reply))
+    promise: Any = world.engine.house.workstreams[workstream_id].ask(lambda reply: m.Explain(key, reply))
     world.kernel.run(until=world.kernel.clock.now())
     return promise.result()
 

@@ -1,11 +1,12 @@
 """Workers: who gets which task, what becomes of the tasks of one that fails, and what operators may do to them."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.simulation.engine.world import Refused, Takes, World, step, stream
 
+from tests.simulation.engine.world import Refused, Takes, World, step, stream
 from understudy.actors.definition import WorkerDefinition, WorkerKind
 from understudy.actors.engine.requests import Conflict, NotFound, Operation
 from understudy.actors.lifecycle import WORKER, Entity, InvalidTransition, WorkerState
@@ -30,7 +31,9 @@ def outcomes(world: World) -> list[str]:
 
 def test_the_task_of_an_unresponsive_worker_goes_to_another_and_its_late_result_is_ignored() -> None:
     other = WorkerDefinition("z", kind=WorkerKind.PROCESS)
-    world = World(lambda order: Takes(40 if order.attempt == 1 else 5, f"by {order.worker_id}"), workers=(PROCESS, other))
+    world = World(
+        lambda order: Takes(40 if order.attempt == 1 else 5, f"by {order.worker_id}"), workers=(PROCESS, other)
+    )
     world.submit(stream(step("a"), step("b", "a")))
     first = world.runs[0].worker_id
     second = {"w": "z", "z": "w"}[first]
@@ -72,7 +75,7 @@ def test_a_worker_that_keeps_dying_is_started_later_and_later() -> None:
     world = World(workers=(PROCESS,), opening=Takes(0, OSError("no such program")))
     world.pass_time(100)
     begun = [each.at / 1e6 for each in world.moves(Entity.WORKER, "w") if each.to_state == "initializing"]
-    pauses = [later - earlier for earlier, later in zip(begun, begun[1:], strict=False)]
+    pauses = [later - earlier for earlier, later in pairwise(begun)]
     assert pauses == pytest.approx([0, 2, 4, 8, 16, 32])
     assert worker(world).last_error == "no such program"
     world.opening = Takes(0)
@@ -200,8 +203,8 @@ def test_a_drain_waits_for_the_tasks_of_the_worker(seed: int) -> None:
     promises = [world.ask(O.DRAIN, "w", who="ann"), world.ask(O.DRAIN, "w")]
     world.pass_time(2)
     assert not promises[0].done()
+    world.do(O.PAUSE, "w")
     with pytest.raises(Conflict):
-        world.do(O.PAUSE, "w")
         world.do(O.RESUME, "w")
     world.pass_time(30)
     assert [promise.result().state for promise in promises] == ["shutdown", "shutdown"]

@@ -112,7 +112,9 @@ class ScriptedChecks:
         now = EPOCH_US + int(self.world.kernel.clock.now() * 1e6)
         found = [self.world.faults(check.name or "", attempt) for check in checks]
         return [
-            CheckResult(task_id, generation, attempt, position, checks[position].name or "", fault is None, now, now, fault)
+            CheckResult(
+                task_id, generation, attempt, position, checks[position].name or "", fault is None, now, now, fault
+            )
             for position, fault in enumerate(found)
         ]
 
@@ -165,7 +167,8 @@ class World:
             spawn=lambda build, seat, name: self.kernel.spawn(build, seat, name=name),
         )
         self.engine = Engine(self.kernel, house)
-        return self.wait(self.engine.recover(self.workers))
+        recovered: Recovery = self.wait(self.engine.recover(self.workers))
+        return recovered
 
     def wait(self, coroutine: Any) -> Any:
         """Run a coroutine that never really waits."""
@@ -266,7 +269,9 @@ class World:
         trails: dict[tuple[Entity, str], list[Transition]] = {}
         for each in self.store._moves.values():
             trails.setdefault((each.entity, each.record_id), []).append(each)
-        breaches = [breach for (entity, _), moves in trails.items() for breach in check_history(MACHINES[entity], moves)]
+        breaches = [
+            breach for (entity, _), moves in trails.items() for breach in check_history(MACHINES[entity], moves)
+        ]
         tasks: dict[str, list[TaskRecord]] = {}
         for (entity, record_id), record in records.items():
             assert trails[entity, record_id][-1].to_state == record.state
@@ -280,7 +285,9 @@ class World:
                 breaches += check_workstream(record, tasks.get(record.id, []))
             elif isinstance(record, WorkerRecord):
                 breaches += check_worker(record)
-        unfit = {(each.task_id, each.generation, each.attempt) for each in self.store._results.values() if not each.passed}
+        unfit = {
+            (each.task_id, each.generation, each.attempt) for each in self.store._results.values() if not each.passed
+        }
         accepted = [
             (each.task_id, each.generation)
             for each in self.attempts()
