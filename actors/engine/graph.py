@@ -162,6 +162,14 @@ class Graph:
             if node.state is TaskState.PENDING and not node.waits and node.ref is None:
                 self.ready.append(node)
 
+    def stranded(self) -> int:
+        """How many tasks could run although nobody will look at them: none, if all is well."""
+        known = {node.key for node in self.ready} | set(self.held)
+        return sum(
+            node.state is TaskState.PENDING and node.ref is None and not node.waits and key not in known
+            for key, node in self.nodes.items()
+        )
+
     def before(self, node: Node) -> Iterator[Node]:
         """What must end before a node: its dependencies, and the items of an unfolded map."""
         yield from (self.nodes[key] for key in node.depends_on)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, assert_never
 
 from understudy.actors.engine import messages as m
+from understudy.actors.engine.circuit import obey_breaker, wait_for_breaker
 from understudy.actors.engine.explaining import of_task
 from understudy.actors.engine.operating import act_on_active
 from understudy.actors.engine.retries import Failing, Failure, backoff_s, judge
@@ -24,21 +25,21 @@ CRASH = "the runtime had stopped while it ran"
 
 
 class TaskActor(Actor[Any]):
-    __slots__ = ("_book", "_checking", "_is_probe", "_requeued", "_timer", "seat")
+    __slots__ = ("_book", "_checking", "_requeued", "is_probe", "seat", "timer")
 
     def __init__(self, seat: TaskSeat) -> None:
         self.seat = seat
         self._book = seat.house.book
-        self._timer: Timer | None = None  # for the deadline of an attempt, or the end of a delay
+        self.timer: Timer | None = None  # for the deadline of an attempt, or the end of a delay
         self._checking = False
-        self._is_probe = False  # whether its last way to the queue was that of a probe
+        self.is_probe = False  # whether its last way to the queue was that of a probe
         self._requeued = False  # whether it was put into the queue once more, to be sure
 
     def started(self) -> None:
         record = self.seat.record
         match record.state:
             case S.PENDING:
-                self._queue(T.SCHEDULER_ASSIGNED)
+                self.queue(T.SCHEDULER_ASSIGNED)
             case S.RUNNING if self.seat.worker is not None:
                 self._rearm(record)
             case S.RUNNING:
@@ -71,12 +72,12 @@ class TaskActor(Actor[Any]):
                     self._rule(is_open=message.is_open)
             case m.BackoffElapsed():
                 if self.seat.record.state is S.RETRYING and message.attempts == self.seat.record.attempts:
-                    self._queue(T.RETRY_DELAY_ELAPSED)
+                    self.queue(T.RETRY_DELAY_ELAPSED)
             case m.ChecksDone():
                 if self.seat.record.state is S.VALIDATING:
                     self._conclude(message)
             case m.CircuitOpened() | m.ProbeNow() | m.CircuitClosed() | m.JitterElapsed():
-                self._obey_breaker(message)
+                obey_breaker(self, message)
             case m.Cancel():
                 if not TASK.is_terminal(self.seat.record.state):
                     self.leave(S.CANCELLED, message.trigger, message.who, message.why)
@@ -95,9 +96,9 @@ class TaskActor(Actor[Any]):
 
     # Towards a worker
 
-    def _queue(self, trigger: str, *, is_probe: bool = False) -> None:
+    def queue(self, trigger: str, *, is_probe: bool = False) -> None:
         self.seat.move(S.QUEUED, trigger, due_at=None)
-        self._is_probe = is_probe
+        self.is_probe = is_probe
         self._enqueue()
 
     def _enqueue(self) -> None:
@@ -110,8 +111,8 @@ class TaskActor(Actor[Any]):
                 plan.kinds,
                 plan.needs,
                 plan.breaker,
-                PROBE_PRIORITY if self._is_probe else record.priority,
-                self._is_probe,
+                PROBE_PRIORITY if self.is_probe else record.priority,
+                self.is_probe,
             )
         )
 
@@ -139,7 +140,7 @@ class TaskActor(Actor[Any]):
         )
         seat.worker = message.worker
         message.worker.tell(m.Take(self.seat.order(), self.context))
-        self._timer = self.context.after(seat.plan.timeout_s, m.Overdue(attempt))
+        self.timer = self.context.after(seat.plan.timeout_s, m.Overdue(attempt))
         seat.stream.tell(m.TaskStarted(seat.record.key))
         self._book.then(partial(self.context.tell, m.Committed(attempt)))
 
@@ -152,7 +153,7 @@ class TaskActor(Actor[Any]):
 
     def _finish(self, report: Report) -> None:
         plan = self.seat.plan
-        self._stop_timer()
+        self.stop_timer()
         error = report.error
         if error is None and report.exit_code is not None and report.exit_code not in plan.expected_exit_codes:
             error = f"exit code {report.exit_code}"
@@ -188,7 +189,7 @@ class TaskActor(Actor[Any]):
     def _lose(self, cause: str, *, counted: bool) -> None:
         """The worker is gone. That costs no retry, but a task that takes its workers with it must end."""
         record, most = self.seat.record, self.seat.plan.retry.lost_workers_max
-        self._stop_timer()
+        self.stop_timer()
         self.seat.note_attempt("lost", Report(), cause)
         lost = record.lost_workers + counted
         self.seat.move(S.ERRORED, T.WORKER_LOST, reason=cause, worker_id=None, last_error=cause, lost_workers=lost)
@@ -198,7 +199,7 @@ class TaskActor(Actor[Any]):
             return
         self.seat.cause = cause
         self.seat.move(S.RETRYING, T.REASSIGNED, reason=cause)
-        self._queue(T.RETRY_DELAY_ELAPSED)
+        self.queue(T.RETRY_DELAY_ELAPSED)
 
     # What follows from a failure
 
@@ -219,7 +220,7 @@ class TaskActor(Actor[Any]):
             self._fail(T.RETRIES_EXHAUSTED, f"{record.last_error} (attempt {record.attempts}, no retry left)")
         elif is_open:
             self.seat.cause = f"retry after: {record.last_error}"
-            self._wait_for_breaker(retry_count=record.retry_count + 1)
+            wait_for_breaker(self, retry_count=record.retry_count + 1)
         else:
             self.seat.cause = f"retry after: {record.last_error}"
             delay_s = backoff_s(policy, record.retry_count, self.context.entropy, failure.retry_after_s)
@@ -231,41 +232,8 @@ class TaskActor(Actor[Any]):
                 retry_count=record.retry_count + 1,
                 due_at=due_at,
             )
-            self._timer = self.context.after(delay_s, m.BackoffElapsed(record.attempts))
-            self._tell_stream_of_waiting()
-
-    def _wait_for_breaker(self, **changes: Any) -> None:
-        self._stop_timer()
-        self.seat.move(
-            S.CIRCUIT_OPEN, T.CIRCUIT_OPENED, reason=f"{self.seat.plan.breaker} is open", due_at=None, **changes
-        )
-        self.seat.breaker.tell(m.Waiting(self.seat.record.id, self.context))
-        self._tell_stream_of_waiting()
-
-    def _obey_breaker(self, message: "m.CircuitOpened | m.ProbeNow | m.CircuitClosed | m.JitterElapsed") -> None:
-        state = self.seat.record.state
-        match message:
-            case m.CircuitOpened() if state is S.RETRYING:
-                self._wait_for_breaker()
-            case m.CircuitOpened() if state is S.HALF_OPEN:
-                self._stop_timer()
-                self.seat.move(S.CIRCUIT_OPEN, T.PROBE_DENIED)
-                self.seat.breaker.tell(m.Waiting(self.seat.record.id, self.context))
-            case m.ProbeNow() if state is S.CIRCUIT_OPEN:
-                self.seat.move(S.HALF_OPEN, T.COOLDOWN_EXPIRED)
-                self._queue(T.PROBE_SCHEDULED, is_probe=True)
-            case m.CircuitClosed() if state is S.CIRCUIT_OPEN:
-                self.seat.move(S.HALF_OPEN, T.CIRCUIT_CLOSED)
-                jitter_s = self.context.entropy.random() * self.seat.house.limits.release_spread_s
-                self._timer = self.context.after(jitter_s, m.JitterElapsed())
-            case m.JitterElapsed() if state is S.HALF_OPEN:
-                self._queue(T.PROBE_SCHEDULED)
-            case m.ProbeNow() if self._is_probe and state in (S.QUEUED, S.RUNNING):
-                pass  # told once more, to be sure
-            case m.ProbeNow():  # too late: it needs the tool no more
-                self.seat.breaker.tell(m.Forget(self.seat.record.id))
-            case _:
-                pass
+            self.timer = self.context.after(delay_s, m.BackoffElapsed(record.attempts))
+            self.tell_stream_of_waiting()
 
     # Validation
 
@@ -294,15 +262,7 @@ class TaskActor(Actor[Any]):
             self.seat.move(S.ERRORED, T.VALIDATION_FAILED, reason=error, last_error=error, output=None)
             self._rule(is_open=False)
         else:
-            self.seat.move(
-                S.FAILED,
-                T.VALIDATION_FAILED,
-                reason=error,
-                last_error=error,
-                output=None,
-                completed_at=self._book.now_us(),
-            )
-            self._end()
+            self._fail(T.VALIDATION_FAILED, error, output=None)
 
     # What others want
 
@@ -335,14 +295,14 @@ class TaskActor(Actor[Any]):
             case S.ERRORED | S.TIMED_OUT:
                 self._rule(is_open=seat.plan.breaker in seat.house.open_breakers)
             case S.RETRYING:
-                if self._timer is None:
-                    self._timer = self.context.after(self.seat.time_left_s(), m.BackoffElapsed(record.attempts))
-                self._tell_stream_of_waiting()
+                if self.timer is None:
+                    self.timer = self.context.after(self.seat.time_left_s(), m.BackoffElapsed(record.attempts))
+                self.tell_stream_of_waiting()
             case S.CIRCUIT_OPEN:
                 self.seat.breaker.tell(m.Waiting(record.id, self.context))
-                self._tell_stream_of_waiting()
-            case S.HALF_OPEN if self._timer is None:
-                self._queue(T.PROBE_SCHEDULED)
+                self.tell_stream_of_waiting()
+            case S.HALF_OPEN if self.timer is None:
+                self.queue(T.PROBE_SCHEDULED)
             case state if TASK.is_terminal(state):
                 self._withdraw()  # and then say again that it has ended
             case _:
@@ -350,18 +310,18 @@ class TaskActor(Actor[Any]):
 
     def _rearm(self, record: TaskRecord) -> None:
         """The actor crashed, its attempt did not: wait for it again."""
-        self._timer = self.context.after(self.seat.plan.timeout_s, m.Overdue(record.attempts))
+        self.timer = self.context.after(self.seat.plan.timeout_s, m.Overdue(record.attempts))
         self._recheck()
         self._book.then(partial(self.context.tell, m.Committed(record.attempts)))
 
-    def _fail(self, trigger: str, error: str | None) -> None:
-        self.seat.move(S.FAILED, trigger, reason=error, last_error=error, completed_at=self._book.now_us())
+    def _fail(self, trigger: str, error: str | None, **changes: Any) -> None:
+        self.seat.move(S.FAILED, trigger, reason=error, last_error=error, completed_at=self._book.now_us(), **changes)
         self._end()
 
     def _end(self) -> None:
         """Say so to its workstream, which lets it go."""
         seat, record = self.seat, self.seat.record
-        self._stop_timer()
+        self.stop_timer()
         self._forget_breaker()
         seat.stream.tell(
             m.TaskEnded(
@@ -371,7 +331,7 @@ class TaskActor(Actor[Any]):
 
     def _abort(self, why: str) -> None:
         seat = self.seat
-        self._stop_timer()
+        self.stop_timer()
         if seat.worker is not None:
             seat.worker.tell(m.Abort(seat.token, why))
             seat.worker = None
@@ -380,10 +340,10 @@ class TaskActor(Actor[Any]):
         if self.seat.plan.breaker is not None:
             self.seat.breaker.tell(m.Forget(self.seat.record.id))
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
-    def _tell_stream_of_waiting(self) -> None:
+    def tell_stream_of_waiting(self) -> None:
         self.seat.stream.tell(m.TaskWaits(self.seat.record.key, self.seat.record.state))

@@ -14,10 +14,7 @@ from understudy.actors.definition import (
     BreakerPolicy,
     DefinitionError,
     OnFailure,
-    Problem,
-    Task,
     When,
-    find_problems,
 )
 from understudy.actors.definition.bindings import Unbound
 from understudy.actors.engine import explaining, operating
@@ -73,8 +70,8 @@ class WorkstreamActor(Progress):
         else:
             for node in list(self.graph.broken.values()):
                 self.broke(node)
-        if record.state is S.VALIDATING and record.ending is None:
-            self.run_checks()
+            if record.state is S.VALIDATING:
+                self.run_checks()
         self.advance()
 
     def receive(self, message: Any) -> None:
@@ -112,10 +109,10 @@ class WorkstreamActor(Progress):
                     self.end_by(T.TIMED_OUT, None, f"its deadline of {self.seat.definition.deadline:g} s is over")
             case Validated(outcome):
                 self.validated(outcome)
-            case Leave():
-                self.leave()
             case ChildLeft():
                 self.review()
+            case Leave():
+                self.leave()
             case _:
                 assert_never(message)
 
@@ -327,14 +324,9 @@ class WorkstreamActor(Progress):
 
     def _add(self, message: m.AddTasks) -> None:
         """A running task adds to its own graph. What is there already is left as it is."""
-        known = self.graph.nodes
-        new = [task for task in message.tasks if task.id not in known]
-        changed = [task.id for task in message.tasks if task.id in known and known[task.id].definition != task]
-        stubs = tuple(Task(key, call="understudy:known") for key in known)
-        problems = find_problems(replace(self.seat.definition, tasks=(*stubs, *new)))
-        if changed or problems or self.seat.record.ending is not None:
-            faults = problems or [Problem("$.tasks", f"{changed or message.by} cannot be added now")]
-            message.reply.fail(DefinitionError(faults))
+        new, problems = self.seat.look_at_added(message.tasks)
+        if problems:
+            message.reply.fail(DefinitionError(problems))
             return
         self.uncreated.extend(self.graph.add(new))
         self.added.append(message.reply)
@@ -342,20 +334,12 @@ class WorkstreamActor(Progress):
 
     def _recheck(self) -> None:
         """The sweep: whatever is alive must have somebody that will move it."""
-        graph = self.graph
-        for node in graph.nodes.values():
+        for node in (graph := self.graph).nodes.values():
             if node.ref is not None and node.ref.alive:
                 node.ref.tell(m.Recheck())
-        idle = [
-            node
-            for node in graph.nodes.values()
-            if node.state is TaskState.PENDING and node.ref is None and not node.waits
-        ]
-        lost = (
-            len(idle) - sum(node in graph.ready or node.key in graph.held for node in idle) if len(idle) < 1_000 else 0
-        )
-        if lost > self.fetching and not self.doomed:
-            self.house.note("repaired tasks that nothing would have moved", workstream=self.seat.record.id, tasks=lost)
+        stranded = graph.stranded() - self.fetching
+        if stranded > 0 and not self.doomed:
+            self.house.note("repaired tasks that nothing would move", workstream=self.seat.record.id, tasks=stranded)
             graph.settle()
         if self.is_live:
             self.advance()

@@ -3,11 +3,12 @@
 It is also what the workstream's actor is rebuilt from after a crash.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
-from understudy.actors.definition import RetryPolicy, Task, Tool, Workstream
+from understudy.actors.definition import Problem, RetryPolicy, Task, Tool, Workstream, find_problems
 from understudy.actors.definition.bindings import Unbound, bind, follow, is_reference
 from understudy.actors.engine.graph import ABSENT, Graph, Node
 from understudy.actors.engine.house import GATHER, House, Plan
@@ -153,6 +154,19 @@ class WorkstreamSeat:
         self.house.book.move(
             Entity.TASK, before, after, trigger, reason=reason, who=who, correlation_id=self.record.correlation_id
         )
+
+    def look_at_added(self, tasks: Iterable[Task]) -> tuple[list[Task], list[Problem]]:
+        """Of tasks that a running one adds: those that are not there yet, and what is wrong with them."""
+        known = self.graph.nodes
+        new = [task for task in tasks if task.id not in known]
+        stubs = tuple(Task(key, call="understudy:known") for key in known)
+        problems = find_problems(replace(self.definition, tasks=(*stubs, *new)))
+        for task in tasks:
+            if task.id in known and known[task.id].definition != task:
+                problems.append(Problem("$.tasks", f"there is another task {task.id}", "give it an id of its own"))
+        if self.record.ending is not None:
+            problems.append(Problem("$", f"workstream {self.record.id} is about to end: {self.record.ending}"))
+        return new, problems
 
     # How a task is run
 
