@@ -117,6 +117,8 @@ class Progress(Actor[Any]):
             return  # they are ending as well, and say so
         if not busy:
             self._settle()
+        elif record.ending is not None:
+            return
         elif graph.active and len(self.waiting) == graph.active and not (graph.ready or self.fetching):
             self._to_waiting()
         elif record.state in (S.WAITING_FOR_DEPENDENCIES, S.WAITING_FOR_RETRY):

@@ -180,9 +180,11 @@ class Scheduler(Actor[Any]):
             return None
         if self._has_slot(first[1]):
             return first
-        if not any(each.granted and each.queued for each in self._state.reservations.values()):
+        reservations = self._state.reservations
+        is_alone = first[1].workstream_id in reservations  # then the slots that it waits for are no matter to others
+        if not is_alone and not any(each.granted and each.queued for each in reservations.values()):
             return None
-        waiting = self._lanes.entries  # the first one finds every slot reserved, maybe for one behind it
+        waiting = self._lanes.entries  # the first one finds no slot, maybe one behind it does
         free = (each for each in lane.heap if waiting.get(each[1].task_id) is each[1] and self._has_slot(each[1]))
         return min(free, default=None, key=lambda each: each[0])
 

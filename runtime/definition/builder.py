@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 import msgspec
 
 from understudy.actors.definition import (
+    BreakerPolicy,
     Check,
     DefinitionError,
     Problem,
@@ -44,6 +45,7 @@ class Options(msgspec.Struct, frozen=True):
     priority: int = 0
     timeout: float | None = None
     retry: RetryPolicy | None = None
+    breaker: BreakerPolicy | None = None
     checks: tuple[Check, ...] = ()
 
 
@@ -72,6 +74,7 @@ def task(
     priority: int = 0,
     timeout: float | None = None,
     retry: RetryPolicy | None = None,
+    breaker: BreakerPolicy | None = None,
     checks: Iterable[Check] = (),
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -203,6 +206,7 @@ class Flow(Adding):
                 priority=own.priority,
                 timeout=own.timeout,
                 retry=own.retry,
+                breaker=own.breaker,
                 checks=own.checks,
             )
         )

@@ -327,3 +327,31 @@ def test_a_reservation_is_made_again_when_a_workstream_is_reset() -> None:
     assert world.workstream().generation == 2
     world.run()
     assert (world.workstream().state, len(world.runs)) == ("failed", 2)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_workstream_that_waits_for_its_reservation_holds_nobody_up(seed: int) -> None:
+    world = World(lambda order: Takes(10), seed=seed, workers=(WorkerDefinition("w", max_concurrent_tasks=3),))
+    world.submit(stream(*[step(f"t{n}") for n in range(9)], id="one", reserved_workers=2))
+    world.submit(stream(step("t", priority=9), id="two", reserved_workers=2))
+    world.submit(stream(step("t0"), step("t1"), id="three"))
+    world.run(until=35)
+    assert world.workstream("two").state == "ready"
+    assert world.workstream("three").state == "completed"
+    world.run()
+    assert {world.workstream(name).state for name in ("one", "two", "three")} == {"completed"}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_cancellation_ends_a_workstream_whose_other_tasks_wait(seed: int) -> None:
+    def script(order: Order) -> Any:
+        return Takes(1, Refused("x")) if order.key == "r" else Takes(50, ignores_cancel=True)
+
+    world = World(script, seed=seed, workers=(WorkerDefinition("w", max_concurrent_tasks=2),))
+    slow = RetryPolicy(base_delay=300, max_delay=300, jitter=0)
+    world.submit(stream(step("r", retry=slow), *[step(f"t{n}") for n in range(4)]))
+    world.run(until=5)
+    world.ask(Operation.CANCEL, "ws/t0")
+    world.ask(Operation.CANCEL, "ws")
+    world.run()
+    assert world.workstream().state in ("cancelled", "failed")
