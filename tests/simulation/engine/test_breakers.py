@@ -16,7 +16,7 @@ from understudy.actors.definition import (
     Workstream,
 )
 from understudy.actors.engine.requests import Operation
-from understudy.actors.lifecycle import Entity
+from understudy.actors.lifecycle import Entity, InvalidTransition
 from understudy.actors.ports.workplace import Order
 from understudy.actors.records import BreakerRecord, Transition
 
@@ -343,4 +343,26 @@ def test_nothing_is_lost_when_it_opens_again_while_others_come_back(seed: int) -
     policy = BreakerPolicy(failure_threshold=2, error_repeats=99, cooldown=1)
     world.submit(guarded(12, policy, retry=RetryPolicy(max_attempts=50, base_delay=1, max_delay=2)))
     world.run(until=2_000)
+    assert world.workstream().state == "completed"
+
+
+@pytest.mark.parametrize("operation", [Operation.TRIP, Operation.RESET_BREAKER])
+@pytest.mark.parametrize("state", ["closed", "open", "half_open"])
+def test_an_operation_on_a_breaker_is_done_or_refused_without_a_trace(state: str, operation: Operation) -> None:
+    api = Api()
+    world = World(api)
+    world.submit(guarded(3, BreakerPolicy(failure_threshold=2, error_repeats=99, cooldown=20)))
+    world.step_until(lambda: (Entity.BREAKER, "api") in world.store._records and breaker(world).state == state)
+    target = {Operation.TRIP: "open", Operation.RESET_BREAKER: "closed"}[operation]
+    before = world.path(Entity.BREAKER, "api")
+    if target == state:
+        with pytest.raises(InvalidTransition):
+            world.do(operation, "api")
+        assert world.path(Entity.BREAKER, "api") == before
+    else:
+        assert world.do(operation, "api", who="ann", why="because").state == target
+        made = world.moves(Entity.BREAKER, "api")[len(before)]
+        assert (made.to_state, made.who, made.reason) == (target, "ann", "because")
+    api.down = False
+    world.run()
     assert world.workstream().state == "completed"
