@@ -34,6 +34,7 @@ class Node:
         "map_of",
         "output",
         "ref",
+        "seat",
         "state",
         "takers",
         "takes",
@@ -57,6 +58,7 @@ class Node:
         self.takers = 0  # so many that have not ended take its output
         self.output: Any = ABSENT
         self.ref: Ref[Any] | None = None  # while it is an actor
+        self.seat: Any = None  # and what that is rebuilt from
         self.map_of = map_of
         self.item = item
         self.items: list[Node] | None = None  # of a map, once it is unfolded
@@ -175,6 +177,17 @@ class Graph:
         yield from (self.nodes[key] for key in node.depends_on)
         yield from node.items or ()
 
+    def after(self, node: Node) -> list[Node]:
+        """Everything that depends on a node, directly or not."""
+        found: dict[str, Node] = {}
+        waiting = [node]
+        while waiting:
+            for each in waiting.pop().dependents:
+                if each.key not in found:
+                    found[each.key] = each
+                    waiting.append(each)
+        return list(found.values())
+
     def taken(self, node: Node) -> Iterator[Node]:
         """Whose outputs a node takes."""
         yield from (self.nodes[key] for key in node.takes)
@@ -185,7 +198,7 @@ class Graph:
         node.state, node.trigger = state, trigger
         node.output = output if node.takers else ABSENT
         if node.ref is not None:
-            node.ref = None
+            node.ref = node.seat = None
             self.active -= 1
         self.live -= 1
         self.held.pop(node.key, None)

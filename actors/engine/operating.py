@@ -17,6 +17,7 @@ from understudy.actors.lifecycle import (
     WorkstreamState,
     WorkstreamTrigger,
 )
+from understudy.actors.ports.workplace import Report
 from understudy.actors.records import task_id
 
 if TYPE_CHECKING:
@@ -74,15 +75,38 @@ def _act_on_task(stream: "WorkstreamActor", request: Request, answer: Answer) ->
     node = stream.graph.nodes.get(key)
     if node is None or node.state is None:
         raise NotFound(f"there is no task {request.target}")
-    if node.ref is not None:
+    if node.ref is not None and node.ref.alive:
         node.ref.tell(m.Act(request, answer))
         return
-    if node.ended:
+    if node.ref is not None:
+        if request.operation not in _TASK_ENDS:
+            raise Conflict(f"the actor of task {request.target} is quarantined: cancel the task first")
+        end_quarantined(stream, node, *_TASK_ENDS[request.operation], request.why, request.who)
+    elif node.ended:
         _act_on_ended(stream, node, request)
     else:
         _settle(stream, node, request)
     stream.advance()
     answer.give(Done(request.target, node.state or "", node.generation))
+
+
+def end_quarantined(
+    stream: "WorkstreamActor", node: Node, state: TaskState, trigger: str, why: str | None, who: str | None = None
+) -> None:
+    """End a task whose actor has crashed too often, in its place. Raises where it may not."""
+    seat, before, ref = node.seat, node.seat.record, node.ref
+    if TASK.is_terminal(before.state) or ref is None:
+        return  # it has ended by itself, and that is on its way here
+    now = stream.house.book.now_us()
+    seat.move(state, trigger, reason=why, who=who, worker_id=None, due_at=None, completed_at=now)
+    if before.state is TaskState.RUNNING:
+        if seat.worker is not None:
+            seat.worker.tell(m.Abort(seat.token, why or trigger))
+        seat.note_attempt("cancelled", Report(), why or trigger, before)
+    ref.kill()
+    stream.graph.end(node, state, str(trigger))
+    if node.broken:
+        stream.broke(node)
 
 
 def _settle(stream: "WorkstreamActor", node: Node, request: Request) -> None:
@@ -104,17 +128,28 @@ def _act_on_ended(stream: "WorkstreamActor", node: Node, request: Request) -> No
         )
     if stream.seat.record.ending is not None:
         raise Conflict(f"workstream {stream.seat.record.id} is about to end: {stream.seat.record.ending}")
-    again = [node]
+    again = {node.key: node}
+    if request.operation is Operation.RESET:
+        again |= {each.key: each for each in _built_on(stream, node)}
     if not stream.is_live:
-        again += [each for each in stream.graph.nodes.values() if _fell_with_others(each) and each is not node]
+        again |= {key: each for key, each in stream.graph.nodes.items() if _fell_with_others(each)}
         _reopen(stream, request)
     elif stream.seat.record.state is WorkstreamState.BLOCKED:
         stream.to_executing()
     elif stream.seat.record.state is WorkstreamState.VALIDATING:
         raise Conflict(f"workstream {stream.seat.record.id} is being validated: wait for its end")
-    stream.reset_nodes(again, request.who)
+    stream.reset_nodes(again.values(), request.who)
     if request.operation is not Operation.RESET:
         _settle(stream, node, request)
+
+
+def _built_on(stream: "WorkstreamActor", node: Node) -> list[Node]:
+    """What was done with a task's result, and is to be done again with the next one."""
+    after = stream.graph.after(node)
+    active = [each.key for each in after if each.ref is not None]
+    if active:
+        raise Conflict(f"task {node.key} cannot be reset now: {', '.join(active[:5])} builds on it and has begun")
+    return [each for each in after if each.ended] + [each for each in node.items or () if not each.satisfies]
 
 
 def _fell_with_others(node: Node) -> bool:

@@ -96,6 +96,10 @@ class Progress(Actor[Any]):
         if self.seat.definition.reserved_workers > 1:
             self.house.scheduler.tell(m.Reserve(self.seat.record.id, self.seat.definition.reserved_workers))
 
+    def _unreserve(self) -> None:
+        if self.seat.definition.reserved_workers > 1:
+            self.house.scheduler.tell(m.Unreserve(self.seat.record.id))
+
     def arm_timers(self) -> None:
         """For what is to happen later, in a new life as well."""
         record, now = self.seat.record, self.house.book.now_us()
@@ -138,6 +142,7 @@ class Progress(Actor[Any]):
             if record.state is not S.BLOCKED:
                 self.to_executing()
                 self.seat.move(S.BLOCKED, T.PERMANENT_FAILURE, reason=self._what_broke(), last_error=self._what_broke())
+                self._unreserve()  # others need the slots until somebody comes
         elif graph.broken and policy is OnFailure.RETRY and record.retry_count < record.max_retries:
             self._retry_later()
         elif graph.live and not graph.broken:
@@ -178,6 +183,8 @@ class Progress(Actor[Any]):
             self.seat.move(S.EXECUTING, T.FIRST_TASK_STARTED, **self._start())
             self.arm_timers()
         elif record.state in _BACK:
+            if record.state is S.BLOCKED:
+                self.reserve()
             changes = {} if record.started_at is not None else self._start()
             self.seat.move(S.EXECUTING, _BACK[record.state], due_at=None, **changes)
             if changes:
@@ -252,12 +259,11 @@ class Progress(Actor[Any]):
             ending=None,
             due_at=None,
         )
-        record, house = self.seat.record, self.house
+        record = self.seat.record
         for answer in self.seat.answers:
             answer.give(Done(record.id, record.state, record.generation))
         self.seat.answers, self.seat.ending_by = [], None
-        if self.seat.definition.reserved_workers > 1:
-            house.scheduler.tell(m.Unreserve(record.id))
+        self._unreserve()
         self.leave_soon()
 
     def leave_soon(self) -> None:

@@ -55,9 +55,10 @@ class TaskSeat:
         return record.state is TaskState.RUNNING and record.attempts == attempt and record.generation == generation
 
     def time_left_s(self) -> float:
-        """Until it is due, but never longer than a delay can be: the wall clock may have jumped."""
-        left_s = ((self.record.due_at or 0) - self.house.book.now_us()) / 1e6
-        return min(max(left_s, 0.0), max(self.plan.retry.max_delay * 2, 60.0))
+        """Until it is due, but never longer than its delay was: the wall clock may have jumped."""
+        due_at = self.record.due_at or 0
+        left, whole = due_at - self.house.book.now_us(), due_at - self.record.updated_at
+        return min(max(left, 0), max(whole, 0)) / 1e6
 
     def order(self) -> Order:
         """What the worker is to do."""

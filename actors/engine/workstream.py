@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from understudy.actors.definition import (
-    BreakerPolicy,
     DefinitionError,
     OnFailure,
     When,
@@ -19,9 +18,7 @@ from understudy.actors.definition import (
 from understudy.actors.definition.bindings import Unbound
 from understudy.actors.engine import explaining, operating
 from understudy.actors.engine import messages as m
-from understudy.actors.engine.breaker import Breaker, BreakerSeat
 from understudy.actors.engine.graph import Node, Verdict
-from understudy.actors.engine.house import Plan
 from understudy.actors.engine.progress import ENDS, ChildLeft, Leave, PastDeadline, Progress, RetryNow, Validated
 from understudy.actors.engine.task import TaskActor
 from understudy.actors.engine.task_seat import TaskSeat
@@ -45,14 +42,13 @@ class _Fetched(msgspec.Struct, frozen=True):
 
 
 class WorkstreamActor(Progress):
-    __slots__ = ("_continuing", "_policies")
+    __slots__ = ("_continuing",)
 
     mailbox_capacity = 10_000_000  # bounded by its active tasks, a few messages for each
 
     def __init__(self, seat: WorkstreamSeat) -> None:
         super().__init__(seat)
         self._continuing = False
-        self._policies: dict[str, BreakerPolicy] = {}  # that its breakers have been told of
 
     def started(self) -> None:
         record = self.seat.record
@@ -150,8 +146,10 @@ class WorkstreamActor(Progress):
         while self.doomed and left:
             node, state, trigger, reason = self.doomed.popleft()
             left -= 1
-            if node.ref is not None:
+            if node.ref is not None and node.ref.alive:
                 node.ref.tell(m.Cancel(TaskTrigger.WORKSTREAM_CANCELLED, None, reason))
+            elif node.ref is not None:
+                operating.end_quarantined(self, node, TaskState.CANCELLED, TaskTrigger.WORKSTREAM_CANCELLED, reason)
             elif node.state is TaskState.PENDING:
                 self.seat.settle(node, state, trigger, reason)
         return left
@@ -199,9 +197,8 @@ class WorkstreamActor(Progress):
 
     def _spawn(self, node: Node, record: TaskRecord) -> None:
         plan = self.seat.plan(node)
-        if plan.breaker is not None:
-            self._open_breaker(plan)
-        seat = TaskSeat(self.house, self.context, record, plan, self.seat.inputs(node))
+        self.seat.open_breaker(plan)
+        node.seat = seat = TaskSeat(self.house, self.context, record, plan, self.seat.inputs(node))
         seat.correlation_id = self.seat.record.correlation_id
         seat.secrets = self.seat.definition.secrets
         if record.attempts > (record.state is TaskState.RUNNING):  # of the process before
@@ -223,18 +220,6 @@ class WorkstreamActor(Progress):
                 self.seat.reject(node, record, str(error))
                 if node.broken:
                     self.broke(node)
-
-    def _open_breaker(self, plan: Plan) -> None:
-        name, policy = plan.breaker, plan.breaker_policy
-        if name is None or policy is None or self._policies.get(name) == policy:
-            return
-        self._policies[name] = policy
-        if name in self.house.breakers:
-            self.house.breakers[name].tell(m.NewPolicy(policy))
-        else:
-            self.house.breakers[name] = self.house.spawn(
-                Breaker, BreakerSeat(self.house, name, policy), f"breaker {name}"
-            )
 
     def _fetch(self, node: Node, absent: list[Node], record: TaskRecord | None = None) -> None:
         """Read outputs that are not in memory, and look at the task again then."""

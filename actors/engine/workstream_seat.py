@@ -8,8 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from understudy.actors.definition import Problem, RetryPolicy, Task, Tool, Workstream, find_problems
+from understudy.actors.definition import BreakerPolicy, Problem, RetryPolicy, Task, Tool, Workstream, find_problems
 from understudy.actors.definition.bindings import Unbound, bind, follow, is_reference
+from understudy.actors.engine import messages as m
+from understudy.actors.engine.breaker import Breaker, BreakerSeat
 from understudy.actors.engine.graph import ABSENT, Graph, Node
 from understudy.actors.engine.house import GATHER, House, Plan
 from understudy.actors.engine.requests import Answer
@@ -22,7 +24,7 @@ _DEFAULT_TOOL = Tool()
 
 
 class WorkstreamSeat:
-    __slots__ = ("_plans", "answers", "definition", "ending_by", "graph", "house", "record", "restored")
+    __slots__ = ("_plans", "_policies", "answers", "definition", "ending_by", "graph", "house", "record", "restored")
 
     def __init__(self, house: House, record: WorkstreamRecord, definition: Workstream) -> None:
         self.house = house
@@ -33,6 +35,7 @@ class WorkstreamSeat:
         self.answers: list[Answer] = []  # to be given at the end
         self.ending_by: str | None = None  # who wanted the end
         self._plans: dict[Any, Plan] = {}
+        self._policies: dict[str, BreakerPolicy] = {}  # that breakers were given, by their names
 
     # The workstream
 
@@ -213,6 +216,19 @@ class WorkstreamSeat:
             return definition.retry
         tool = self.definition.tools.get(definition.tool or "")
         return _DEFAULT_RETRY if tool is None else tool.retry
+
+    def open_breaker(self, plan: Plan) -> None:
+        """See to it that the breaker of a tool is there, and has the newest policy."""
+        name, policy = plan.breaker, plan.breaker_policy
+        if name is None or policy is None or self._policies.get(name) == policy:
+            return
+        self._policies[name] = policy
+        if name in self.house.breakers:
+            self.house.breakers[name].tell(m.NewPolicy(policy))
+        else:
+            self.house.breakers[name] = self.house.spawn(
+                Breaker, BreakerSeat(self.house, name, policy), f"breaker {name}"
+            )
 
     # What a task is given
 
