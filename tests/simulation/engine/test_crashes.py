@@ -109,3 +109,21 @@ def test_a_worker_that_died_is_started_again_when_its_supervisor_crashes(
     hearing.died("was killed")
     world.run(until=500)
     assert world.workstream().state == "completed"
+
+
+@pytest.mark.parametrize("target", ["ws", "ws/t"])
+def test_a_task_whose_actor_is_quarantined_can_still_be_cancelled(
+    monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    def crash(actor: TaskActor, message: Any) -> None:
+        raise Fault(type(message).__name__)
+
+    monkeypatch.setattr(TaskActor, "receive", crash)
+    world = World(limits=Limits(sweep_s=0.5))
+    world.crashes_expected = 4
+    world.submit(stream(step("t"), step("next", "t")))
+    world.pass_time(5)
+    assert "ws/t" in str(world.kernel.health())
+    assert world.do(Operation.CANCEL, target, who="ann", why="it is broken").state == "cancelled"
+    world.run(20)
+    assert world.states() == {"t": "cancelled", "next": "skipped" if target == "ws/t" else "cancelled"}

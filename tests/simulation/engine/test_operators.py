@@ -353,3 +353,43 @@ def test_every_operator_gets_an_answer_however_requests_cross(seed: int) -> None
         world.pass_time(0.5)
     world.run(until=60)
     assert all(promise.done() for promise in promises)
+
+
+def test_a_reset_takes_along_what_was_built_on_the_result() -> None:
+    world = World(lambda order: f"{order.key} {order.generation}")
+    world.submit(stream(step("a"), step("b", inputs={"x": "${a.output}"}), step("c", "b"), step("other")))
+    world.run(10)
+    world.do(O.RESET, "ws/a")
+    world.run(20)
+    assert {key: world.task(key).generation for key in "abc"} == {"a": 2, "b": 2, "c": 2}
+    assert world.task("other").generation == 1
+    assert next(order.inputs for order in world.runs if order.token == "ws/b/2/1") == {"x": "a 2"}
+    assert world.workstream().state == "completed"
+
+
+def test_a_reset_is_refused_while_something_that_builds_on_it_runs() -> None:
+    world = World(lambda order: Takes(5) if order.key == "b" else order.key)
+    world.submit(stream(step("a"), step("b", "a")))
+    world.pass_time(1)
+    with pytest.raises(Conflict, match="b builds on it and has begun"):
+        world.do(O.RESET, "ws/a")
+    world.run(20)
+    assert world.workstream().state == "completed"
+
+
+def test_a_blocked_workstream_gives_its_slots_to_others_until_somebody_comes() -> None:
+    def fail_once(order: Order) -> str:
+        if order.key == "bad" and order.generation == 1:
+            raise Refused("no", permanent=True)
+        return order.key
+
+    world = World(fail_once, workers=(WorkerDefinition("w", max_concurrent_tasks=2),))
+    world.submit(stream(step("bad"), step("after", "bad"), id="first", on_failure=OnFailure.BLOCK, reserved_workers=2))
+    world.pass_time(1)
+    assert world.workstream("first").state == "blocked"
+    world.submit(stream(step("good"), id="second", reserved_workers=2))
+    world.pass_time(1)
+    assert world.workstream("second").state == "completed"
+    world.do(O.RESET, "first/bad")
+    world.run(20)
+    assert world.workstream("first").state == "completed"
