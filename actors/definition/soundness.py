@@ -24,7 +24,8 @@ def find_problems(definition: Workstream) -> list[Problem]:
     scope = _Scope(definition)
     problems = [problem for name, tool in definition.tools.items() for problem in _of_tool(f"$.tools.{name}", tool)]
     for index, task in enumerate(definition.tasks):
-        problems += scope.of_task(f"$.tasks[{index}]", task)
+        if not scope.is_plainly_sound(task):
+            problems += scope.of_task(f"$.tasks[{index}]", task)
     problems += scope.of_tools()
     problems += _of_workers(definition)
     problems += _of_checks("$.checks", definition.checks)
@@ -41,6 +42,10 @@ def dependencies(definition: Workstream) -> dict[str, list[str]]:
         waits_for = dict.fromkeys((*task.after, *outputs_taken(task)))
         found.setdefault(task.id, []).extend(each for each in waits_for if each in known)
     return found
+
+
+def _has_order(task: Task) -> bool:
+    return bool(task.after) or next(_references(task), None) is not None
 
 
 def outputs_taken(task: Task) -> tuple[str, ...]:
@@ -63,11 +68,26 @@ class _Scope:
         self.offered = {each for worker in definition.workers for each in worker.capabilities}
         self.has_workers = bool(definition.workers)
         self.seen: set[str] = set()
+        self.functions: set[str] = set()  # names that have been looked at, and are well formed
         self.suggestions_left = SUGGESTIONS_MAX
 
     def suggest(self, word: str, known: Iterable[str]) -> str | None:
         self.suggestions_left -= 1
         return did_you_mean(word, known) if self.suggestions_left >= 0 else None
+
+    def is_plainly_sound(self, task: Task) -> bool:
+        """Whether a task is of the most common kind, in which nothing can be wrong: most of a large graph is."""
+        sound = (
+            task.call in self.functions
+            and task.id not in self.seen
+            and (task.tool, task.argv, task.each, task.retry) == _NOTHING
+            and task.condition is True
+            and not (task.after or task.checks or task.capabilities or task.id in RESERVED_IDS)
+            and all(value.__class__ in _PLAIN for value in task.inputs.values())
+        )
+        if sound:
+            self.seen.add(task.id)
+        return sound
 
     def of_task(self, path: str, task: Task) -> Iterator[Problem]:
         if task.id in self.seen:
@@ -77,7 +97,10 @@ class _Scope:
             yield Problem(f"{path}.id", f"{task.id!r} has a meaning of its own in ${{...}}", "choose another id")
         yield from _of_kinds(path, "a task has exactly one of tool, call and argv", task.kinds)
         if task.call is not None:
-            yield from _of_function(f"{path}.call", task.call)
+            faults = list(_of_function(f"{path}.call", task.call))
+            yield from faults
+            if not faults:
+                self.functions.add(task.call)
         if task.tool is not None and task.tool not in self.tools:
             suggestion = self.suggest(task.tool, self.tools)
             yield Problem(f"{path}.tool", f"there is no tool {task.tool!r}", suggestion)
@@ -163,6 +186,7 @@ def _references(task: Task) -> Iterator[tuple[str, Reference]]:
         yield from references(task.argv, ".argv")
 
 
+_NOTHING = (None, None, None, None)
 _PLAIN = frozenset({int, float, bool, type(None)})  # refer to nothing
 
 
@@ -226,6 +250,8 @@ def _of_pattern(path: str, pattern: str) -> Iterator[Problem]:
 
 
 def _of_cycles(definition: Workstream) -> Iterator[Problem]:
+    if not any(_has_order(task) for task in definition.tasks):
+        return
     cycles = find_cycles(dependencies(definition))
     if cycles:
         places = {task.id: index for index, task in enumerate(definition.tasks)}

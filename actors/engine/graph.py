@@ -164,6 +164,14 @@ class Graph:
             if node.state is TaskState.PENDING and not node.waits and node.ref is None:
                 self.ready.append(node)
 
+    def clear(self) -> None:
+        """Let go of everything at once: nodes refer to each other, and would wait for the garbage collector."""
+        for node in self.nodes.values():
+            node.dependents, node.items, node.map_of = [], None, None
+        self.nodes.clear()
+        self.broken.clear()
+        self.held.clear()
+
     def stranded(self) -> int:
         """How many tasks could run although nobody will look at them: none, if all is well."""
         known = {node.key for node in self.ready} | set(self.held)

@@ -29,10 +29,6 @@ class Assigned(Message, frozen=True):
     worker: WorkerRef
 
 
-class Committed(Message, frozen=True):
-    attempt: int  # that an attempt is running is durable: now it may begin
-
-
 class Finished(Message, frozen=True):
     """An attempt has ended. By its worker."""
 

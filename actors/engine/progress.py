@@ -290,4 +290,5 @@ class Progress(Actor[Any]):
             if parent is not None:
                 parent.tell(ChildLeft())
         house.ended(record)
+        self.graph.clear()
         self.context.stop()

@@ -14,8 +14,8 @@ from understudy.actors.engine.operating import act_on_active
 from understudy.actors.engine.retries import Failing, Failure, backoff_s, judge
 from understudy.actors.engine.task_seat import TaskSeat
 from understudy.actors.engine.validating import find_faults
-from understudy.actors.kernel import Actor, Timer
-from understudy.actors.lifecycle import TASK, TaskState, TaskTrigger
+from understudy.actors.kernel import Actor, Ref, Timer
+from understudy.actors.lifecycle import TASK, TaskState, TaskTrigger, WorkstreamState
 from understudy.actors.ports.workplace import Report
 from understudy.actors.records import TaskRecord
 
@@ -56,8 +56,6 @@ class TaskActor(Actor[Any]):
         match message:
             case m.Assigned():
                 self._assign(message)
-            case m.Committed():
-                self._begin(message)
             case m.Finished():
                 if self.seat.is_current(message.generation, message.attempt):
                     self._finish(message.report)
@@ -141,13 +139,14 @@ class TaskActor(Actor[Any]):
         seat.worker = message.worker
         message.worker.tell(m.Take(self.seat.order(), self.context))
         self.timer = self.context.after(seat.plan.timeout_s, m.Overdue(attempt))
-        seat.stream.tell(m.TaskStarted(seat.record.key))
-        self._book.then(partial(self.context.tell, m.Committed(attempt)))
+        if seat.is_waiting or seat.of.record.state is not WorkstreamState.EXECUTING:  # else that is known
+            seat.is_waiting = False
+            seat.stream.tell(m.TaskStarted(seat.record.key))
+        self._begin_when_durable(message.worker)
 
-    def _begin(self, message: m.Committed) -> None:
-        record, worker = self.seat.record, self.seat.worker
-        if worker is not None and self.seat.is_current(record.generation, message.attempt):
-            worker.tell(m.Run(self.seat.token))
+    def _begin_when_durable(self, worker: Ref[Any]) -> None:
+        """The worker has been told what to take. What was given up meanwhile it does not know any more."""
+        self._book.then(partial(worker.tell, m.Run(self.seat.token)))
 
     # How an attempt ends
 
@@ -312,7 +311,8 @@ class TaskActor(Actor[Any]):
         """The actor crashed, its attempt did not: wait for it again."""
         self.timer = self.context.after(self.seat.plan.timeout_s, m.Overdue(record.attempts))
         self._recheck()
-        self._book.then(partial(self.context.tell, m.Committed(record.attempts)))
+        if self.seat.worker is not None:
+            self._begin_when_durable(self.seat.worker)
 
     def _fail(self, trigger: str, error: str | None, **changes: Any) -> None:
         self.seat.move(S.FAILED, trigger, reason=error, last_error=error, completed_at=self._book.now_us(), **changes)
@@ -346,4 +346,5 @@ class TaskActor(Actor[Any]):
             self.timer = None
 
     def tell_stream_of_waiting(self) -> None:
+        self.seat.is_waiting = True
         self.seat.stream.tell(m.TaskWaits(self.seat.record.key, self.seat.record.state))

@@ -1,15 +1,18 @@
 """A task's record, how it is changed, and what else a task is rebuilt from after a crash of its actor."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from understudy.actors.engine.house import House, Plan
+from understudy.actors.engine.house import Plan
 from understudy.actors.engine.retries import Failure
 from understudy.actors.kernel import Ref
 from understudy.actors.lifecycle import Entity, TaskState
 from understudy.actors.ports.workplace import Order, Report, token_of
 from understudy.actors.records import Attempt, TaskRecord
+
+if TYPE_CHECKING:
+    from understudy.actors.engine.workstream_seat import WorkstreamSeat
 
 
 class TaskSeat:
@@ -21,6 +24,8 @@ class TaskSeat:
         "failure",
         "house",
         "inputs",
+        "is_waiting",
+        "of",
         "plan",
         "record",
         "secrets",
@@ -28,14 +33,18 @@ class TaskSeat:
         "worker",
     )
 
-    def __init__(self, house: House, stream: Ref[Any], record: TaskRecord, plan: Plan, inputs: dict[str, Any]) -> None:
-        self.house = house
-        self.stream = stream  # the workstream that it belongs to
+    def __init__(
+        self, of: "WorkstreamSeat", stream: Ref[Any], record: TaskRecord, plan: Plan, inputs: dict[str, Any]
+    ) -> None:
+        self.of = of  # the workstream that it belongs to, to be looked at
+        self.house = of.house
+        self.stream = stream  # and to be told
         self.record = record
         self.plan = plan
         self.inputs = inputs
-        self.correlation_id: str | None = None
-        self.secrets: tuple[str, ...] = ()
+        self.correlation_id = of.record.correlation_id
+        self.secrets = of.definition.secrets
+        self.is_waiting = False  # as far as the workstream was told
         self.worker: Ref[Any] | None = None  # while it runs
         self.cause: str | None = None  # of the next attempt, if it is not the first
         self.failure: Failure | None = None  # until the breaker has ruled

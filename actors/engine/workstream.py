@@ -198,9 +198,7 @@ class WorkstreamActor(Progress):
     def _spawn(self, node: Node, record: TaskRecord) -> None:
         plan = self.seat.plan(node)
         self.seat.open_breaker(plan)
-        node.seat = seat = TaskSeat(self.house, self.context, record, plan, self.seat.inputs(node))
-        seat.correlation_id = self.seat.record.correlation_id
-        seat.secrets = self.seat.definition.secrets
+        node.seat = seat = TaskSeat(self.seat, self.context, record, plan, self.seat.inputs(node))
         if record.attempts > (record.state is TaskState.RUNNING):  # of the process before
             seat.cause = f"retry after: {record.last_error}"
         node.ref = self.context.spawn(TaskActor, seat, name=record.id)
