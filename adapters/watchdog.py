@@ -45,6 +45,6 @@ class Watchdog:
                 self._report(now - beat_at, self._stack())
 
     def _stack(self) -> str:
-        frame = sys._current_frames().get(self._loop_thread)
+        frame = sys._current_frames().get(self._loop_thread)  # pyright: ignore[reportPrivateUsage]  # it has no other name
         lines = [] if frame is None else traceback.format_stack(frame)
         return "".join(lines[-STACK_LINES:])

@@ -8,6 +8,7 @@ import msgspec
 from understudy.actors.definition import DefinitionError, Problem, Task, Workstream
 from understudy.actors.definition.limits import DEPTH_MAX
 from understudy.actors.engine import messages as m
+from understudy.actors.kernel import Reply
 from understudy.actors.ports.workplace import Order
 from understudy.runtime.handles import Handle
 
@@ -41,4 +42,8 @@ class RuntimeServices:
         """What a task adds waits for it, unless it says what else it waits for."""
         waiting = tuple(each if each.after else msgspec.structs.replace(each, after=(order.key,)) for each in tasks)
         stream = self._runtime.house.workstreams[order.workstream_id]
-        await stream.ask(lambda reply: m.AddTasks(waiting, order.key, reply))
+
+        def ask(reply: Reply[None]) -> m.AddTasks:
+            return m.AddTasks(waiting, order.key, reply)
+
+        await stream.ask(ask)

@@ -74,7 +74,7 @@ class Progress(Actor[Any]):
         self.uncreated: deque[Node] = deque()
         self.doomed: deque[tuple[Node, TaskState, str, str]] = deque()  # tasks that are to end, and how
         self.leaving = False  # whether it is to leave memory soon
-        self.fetching = 0  # tasks that wait for outputs from the store
+        self.fetching: int = 0  # tasks that wait for outputs from the store
         self.added: list[Reply[None]] = []  # to be sent when the tasks that were added have their records
 
     @abstractmethod

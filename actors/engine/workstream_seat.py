@@ -4,7 +4,7 @@ It is also what the workstream's actor is rebuilt from after a crash.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -238,10 +238,10 @@ class WorkstreamSeat:
     def items(self, node: Node) -> list[Any]:
         """What a map is to be done for. Raises `Unbound` where that is no list."""
         each = node.definition.each
-        found = bind(each, lambda parts: self._look_up(node, parts)) if is_reference(each) else list(each)
-        if not isinstance(found, list):
+        found: Any = bind(each, lambda parts: self._look_up(node, parts)) if is_reference(each) else each
+        if not isinstance(found, list | tuple):
             raise Unbound(f"`each` of {node.key} is not a list but {type(found).__name__}")
-        return found
+        return list(cast("Any", found))
 
     def lacks_items(self, node: Node) -> bool:
         """Whether a map is yet to be unfolded, wholly or where a crash has left it."""

@@ -112,9 +112,7 @@ def test_a_worker_that_died_is_started_again_when_its_supervisor_crashes(
 
 
 @pytest.mark.parametrize("target", ["ws", "ws/t"])
-def test_a_task_whose_actor_is_quarantined_can_still_be_cancelled(
-    monkeypatch: pytest.MonkeyPatch, target: str
-) -> None:
+def test_a_task_whose_actor_is_quarantined_can_still_be_cancelled(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     def crash(actor: TaskActor, message: Any) -> None:
         raise Fault(type(message).__name__)
 
