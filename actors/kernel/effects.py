@@ -7,6 +7,7 @@ the timer does nothing and the outcome of the work is a dead letter.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from understudy.actors.errors import InternalError
 from understudy.actors.kernel.observer import DeadReason
 from understudy.actors.kernel.order import Order
 from understudy.actors.kernel.work import AnyOutcome, Cancelled
@@ -67,16 +68,20 @@ class ActorWork:
             self._end()
 
     def finish(self, outcome: AnyOutcome) -> None:
-        cell = self._cell
-        self._end = None
+        cell, then = self._cell, self._then
+        self._end, self._then = None, _finished  # whoever keeps this is not to keep what `then` knows
         if cell.ties:
             cell.ties.works.pop(self, None)
         if self._life == cell.life:
             try:
-                message = self._then(outcome)
+                message = then(outcome)
             except BaseException as error:
                 cell.put_control(Order("fail", error, self._life))
             else:
                 cell.deliver(message)
         elif not isinstance(outcome, Cancelled):
             cell.kernel.bury(cell, outcome, DeadReason.LATE)
+
+
+def _finished(outcome: Any) -> Any:
+    raise InternalError(f"work has finished twice, the second time with {outcome!r}")
