@@ -21,7 +21,7 @@ from understudy.adapters.stores.sqlite.statements import STATEMENTS, migrations
 
 BUSY_MS: Final = 5_000  # another process may hold the file for a moment: a backup, a reader with a tool
 WAL_BYTES_MAX: Final = 64 * 2**20
-ROWS_AT_ONCE: Final = (1_000, 300, 100, 30, 10, 3, 1)  # in one statement
+ROWS_AT_ONCE: Final = (300, 100, 30, 10, 3, 1)  # in one statement
 PAGE: Final = 1_000  # rows in one read, so that no reader is open for long
 
 T = TypeVar("T")
