@@ -29,7 +29,7 @@ from understudy.actors.definition import Task, Workstream
 from understudy.actors.lifecycle import TaskState, WorkstreamState
 from understudy.actors.ports.store import Batch
 from understudy.adapters.stores.sqlite import SqliteStore, rows
-from understudy.adapters.stores.sqlite.statements import STATEMENTS
+from understudy.adapters.stores.sqlite.store import writes_of
 from understudy.runtime.handles import Handle
 from understudy.runtime.runtime import Runtime
 from understudy.runtime.tuning import tune
@@ -118,7 +118,7 @@ async def capture(path: str) -> dict[str, float]:
     commit = SqliteStore.commit
 
     async def record(store: SqliteStore, batch: Batch) -> None:
-        written.append(rows_of(batch))
+        written.append(writes_of(batch))
         await commit(store, batch)
 
     async with fresh_runtime(TASKS) as runtime:
@@ -126,18 +126,6 @@ async def capture(path: str) -> dict[str, float]:
             await complete(runtime, numbered(range(TASKS)))
     await asyncio.to_thread(Path(path).write_bytes, msgspec.msgpack.encode(written))
     return {"batches": len(written)}
-
-
-def rows_of(batch: Batch) -> list[tuple[str, list[rows.Row]]]:
-    """What a batch writes, as plain statements with their rows, however the store goes about it."""
-    writes: dict[str, list[rows.Row]] = {}
-    for (entity, _), record in batch.snapshots.items():
-        writes.setdefault(rows.STATEMENT_OF[entity], []).append(rows.snapshot_row(record))
-    writes["add_transition"] = [rows.transition_row(each) for each in batch.transitions]
-    writes["add_attempt"] = [rows.attempt_row(each) for each in batch.attempts]
-    writes["add_check"] = [rows.check_row(each) for each in batch.checks]
-    writes["put_answer"] = [rows.answer_row(each) for each in batch.answers]
-    return [(STATEMENTS[name], values) for name, values in writes.items() if values]
 
 
 async def raw(system: str) -> dict[str, float]:

@@ -60,7 +60,7 @@ class SqliteStore:
             self._ownership.release()
 
     async def commit(self, batch: Batch) -> None:
-        writes = _writes_of(batch)
+        writes = writes_of(batch)
 
         def write(connection: sqlite3.Connection) -> None:
             for statement, values in writes:
@@ -222,7 +222,7 @@ _REMOVALS: Final = (
 )
 
 
-def _writes_of(batch: Batch) -> list[tuple[str, list[rows.Row]]]:
+def writes_of(batch: Batch) -> list[tuple[str, list[rows.Row]]]:
     """What a batch writes, as statements with their rows. Made on the loop's thread: it is the cheaper one."""
     writes: dict[str, list[rows.Row]] = {}
     for (entity, _), record in batch.snapshots.items():
