@@ -138,8 +138,8 @@ class WorkstreamActor(Progress):
             self.house.book.then(partial(_send_all, self.added))
             self.added = []
         if not self.uncreated and self.seat.record.state is S.PLANNED:
-            without_tasks = replace(self.seat.definition, tasks=())
-            self.seat.move(S.READY, T.ALL_TASKS_CREATED, definition=without_tasks)
+            self.seat.definition = replace(self.seat.definition, tasks=())
+            self.seat.move(S.READY, T.ALL_TASKS_CREATED, definition=self.seat.definition)
         return left
 
     def _end_some(self, left: int) -> int:

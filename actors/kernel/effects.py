@@ -16,31 +16,28 @@ if TYPE_CHECKING:
     from understudy.actors.kernel.cell import Cell
 
 
-_NEVER = -1  # no life has this number
-
-
 class ActorTimer:
     """A message that an actor will tell itself."""
 
     __slots__ = ("_cell", "_life", "_message")
 
     def __init__(self, cell: "Cell[Any]", message: Any) -> None:
-        self._cell = cell
+        self._cell: Cell[Any] | None = cell
         self._life = cell.life
         self._message = message
 
     @property
     def armed(self) -> bool:
-        return self._life == self._cell.life
+        return self._cell is not None and self._life == self._cell.life
 
     def fire(self) -> None:
-        message = self._message
+        cell, message = self._cell, self._message
         self.cancel()
-        self._cell.deliver(message)
+        if cell is not None:
+            cell.deliver(message)
 
     def cancel(self) -> None:
-        self._life = _NEVER
-        self._message = None
+        self._cell = self._message = None  # it may stay in the queue for a while, and is to keep nobody
 
 
 class ActorWork:
