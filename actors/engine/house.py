@@ -23,7 +23,6 @@ class Limits(msgspec.Struct, frozen=True):
 
     active_tasks: int = 10_000  # of one workstream that are actors; the others wait as nodes of its graph
     chunk: int = 500  # tasks that a workstream deals with in one turn, so that others get theirs
-    submissions: int = 1_000  # that wait to be taken in, before more are refused
     cancel_grace_s: float = 5.0  # for an attempt that was cancelled, before it is left to itself
     release_spread_s: float = 2.0  # over which tasks come back when a breaker closes
     sweep_s: float = 30.0  # between two looks for records that nothing will move

@@ -148,9 +148,6 @@ class Lanes:
     def classes(self) -> Iterator[WorkerClass]:
         return iter(self._classes.values())
 
-    def lanes(self) -> Iterator[Lane]:
-        return iter(self._lanes.values())
-
     def _lane_for(self, entry: Enqueue) -> Lane:
         key = (entry.kinds, entry.needs, entry.breaker)
         lane = self._lanes.get(key)

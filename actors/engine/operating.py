@@ -58,7 +58,8 @@ def _act_on_workstream(stream: "WorkstreamActor", request: Request, answer: Answ
         _reopen(stream, request)
         stream.reset_nodes(unfinished, request.who)
         stream.advance()
-        _answer(stream, answer)
+        record = stream.seat.record
+        answer.give(Done(record.id, record.state, record.generation))
     elif request.operation in _ENDINGS:
         stream.seat.answers.append(answer)
         try:
@@ -161,11 +162,6 @@ def _reopen(stream: "WorkstreamActor", request: Request) -> None:
     """The next generation of a workstream that has ended."""
     stream.seat.reopen(request.who, request.why)
     stream.reserve()
-
-
-def _answer(stream: "WorkstreamActor", answer: Answer) -> None:
-    record = stream.seat.record
-    answer.give(Done(record.id, record.state, record.generation))
 
 
 def act_on_active(task: "TaskActor", request: Request, answer: Answer) -> None:
