@@ -10,6 +10,7 @@ import msgspec
 
 from understudy.actors.definition.workstream import Task
 from understudy.actors.lifecycle import BreakerState, Entity, Severity, TaskState, WorkerState, WorkstreamState
+from understudy.actors.ports.workspaces import MergePlan
 
 
 class Transition(msgspec.Struct, frozen=True, gc=False):
@@ -54,6 +55,8 @@ class WorkstreamRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False
     due_at: int | None = None
     last_error: str | None = None
     ending: str | None = None  # the trigger of the end that it is on its way to
+    workspace: str | None = None  # the directory that its tasks work in
+    merge: MergePlan | None = None  # what was brought back from there, or is to be
     definition: Any = None  # a Workstream; its tasks are left out once each has a record of its own
 
 

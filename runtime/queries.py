@@ -5,104 +5,37 @@ Everything is answered from the store, as it was committed last. Waiting is told
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 from understudy.actors.engine import messages as m
-from understudy.actors.engine.explaining import Explanation, of_ended
+from understudy.actors.engine.explaining import Explanation
 from understudy.actors.engine.house import House
-from understudy.actors.engine.reading import read_all
 from understudy.actors.engine.requests import NotFound
 from understudy.actors.lifecycle import TASK, WORKSTREAM, Entity
-from understudy.actors.ports.store import AttemptQuery, Store
-from understudy.actors.records import (
-    Attempt,
-    BreakerRecord,
-    CheckResult,
-    TaskRecord,
-    Transition,
-    WorkerRecord,
-    WorkstreamRecord,
-)
+from understudy.actors.ports.store import Store
+from understudy.actors.records import TaskRecord, Transition, WorkstreamRecord
+from understudy.runtime.reasons import explain
+from understudy.runtime.records import Records
 from understudy.runtime.waiting import Waiting
 
 
-class Queries(ABC):
+class Queries(Records, ABC):
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self._waiting = Waiting()
 
     @property
     @abstractmethod
     def house(self) -> House: ...
 
-    # Records
-
-    async def workstream(self, workstream_id: str) -> WorkstreamRecord:
-        record = await self._store.load(Entity.WORKSTREAM, workstream_id)
-        if not isinstance(record, WorkstreamRecord):
-            raise NotFound(f"there is no workstream {workstream_id}")
-        return record
-
-    async def task(self, task_id: str) -> TaskRecord:
-        """By its full id, `workstream/task`."""
-        record = await self._store.load(Entity.TASK, task_id)
-        if not isinstance(record, TaskRecord):
-            raise NotFound(f"there is no task {task_id}; tasks are named workstream/task")
-        return record
-
-    async def workstreams(
-        self, *, states: Sequence[str] | None = None, after: str = "", limit: int = 100
-    ) -> list[WorkstreamRecord]:
-        """A page, in the order of their ids: the next one begins after the last id of this one."""
-        found = await self._store.page(Entity.WORKSTREAM, states=states, after=after, limit=limit)
-        return [each for each in found if isinstance(each, WorkstreamRecord)]
-
-    async def tasks(
-        self,
-        workstream_id: str | None = None,
-        *,
-        states: Sequence[str] | None = None,
-        after: str = "",
-        limit: int = 100,
-    ) -> list[TaskRecord]:
-        """A page, in the order of their ids."""
-        found = await self._store.page(
-            Entity.TASK, states=states, workstream_id=workstream_id, after=after, limit=limit
-        )
-        return [each for each in found if isinstance(each, TaskRecord)]
-
-    async def all_tasks(self, workstream_id: str) -> AsyncIterator[TaskRecord]:
-        """Every task of a workstream, page by page."""
-        async for each in read_all(self._store, Entity.TASK, workstream_id=workstream_id):
-            if isinstance(each, TaskRecord):
-                yield each
-
-    async def workers(self) -> list[WorkerRecord]:
-        return [each async for each in read_all(self._store, Entity.WORKER) if isinstance(each, WorkerRecord)]
-
-    async def breakers(self) -> list[BreakerRecord]:
-        return [each async for each in read_all(self._store, Entity.BREAKER) if isinstance(each, BreakerRecord)]
-
-    async def history(self, entity: Entity, record_id: str, *, after: int = 0, limit: int = 1_000) -> list[Transition]:
-        """A record's moves, in order."""
-        return await self._store.history(entity, record_id, after=after, limit=limit)
-
-    async def attempts(self, query: AttemptQuery) -> list[Attempt]:
-        """The newest first."""
-        return await self._store.attempts(query)
-
-    async def checks(self, task_id: str) -> list[CheckResult]:
-        return await self._store.checks(task_id)
-
     async def explain(self, target: str) -> Explanation:
-        """Why a workstream or a task is not moving."""
+        """Why a workstream or a task is not moving; also `worker:id` and `breaker:id`."""
         workstream_id, _, key = target.partition("/")
         stream = self.house.workstreams.get(workstream_id)
         if stream is not None:
             explanation: Explanation = await stream.ask(lambda reply: m.Explain(key or None, reply))
             return explanation
-        record = await self.task(target) if key else await self.workstream(target)
-        return of_ended(target, record.state, record.last_error)
+        return await explain(self, target)
 
     # Waiting
 

@@ -28,21 +28,27 @@ from understudy.actors.journal import Book
 from understudy.actors.kernel import LoopKernel, MailboxFull, StopReport
 from understudy.actors.ports.store import Batch, Store
 from understudy.actors.records import WorkstreamRecord
-from understudy.adapters.checks.functions import KINDS, FunctionChecks
+from understudy.adapters.checks.acceptance import RealChecks
 from understudy.adapters.clock import ResponsiveClock, wall_us
+from understudy.adapters.folders import Folders
 from understudy.adapters.stores.sqlite import Durability, SqliteStore
-from understudy.adapters.tools.workplaces import FunctionWorkplaces
+from understudy.adapters.tools.orphans import end_orphans
+from understudy.adapters.tools.workplaces import RealWorkplaces
 from understudy.adapters.watchdog import Watchdog
+from understudy.adapters.workspaces.places import RealWorkspaces
 from understudy.runtime.definition import Flow
 from understudy.runtime.handles import Handle
 from understudy.runtime.logs import default_log, log_batch
 from understudy.runtime.queries import Queries
 from understudy.runtime.services import RuntimeServices
+from understudy.runtime.watching import Watchers
 
 DEFAULT_WORKERS = (
     WorkerDefinition("loop", WorkerKind.ASYNC, max_concurrent_tasks=1_000),
     WorkerDefinition("threads", WorkerKind.THREAD, max_concurrent_tasks=min(32, (os.cpu_count() or 1) + 4)),
+    WorkerDefinition("programs", WorkerKind.PROGRAM, max_concurrent_tasks=min(32, (os.cpu_count() or 1) + 4)),
 )
+ORPHANS_GRACE_S = 2.0  # between TERM and KILL for what a crashed runtime has left
 
 
 class Runtime(Queries):
@@ -64,6 +70,8 @@ class Runtime(Queries):
         self._clock = ResponsiveClock(self._note_stall)
         self._kernel = LoopKernel(grace_s=grace_s, clock=self._clock)
         self._watchdog: Watchdog | None = None
+        self._folders = Folders(Path(path).resolve())
+        self.watchers = Watchers(self.log)
         self._engine: Engine | None = None
         self.recovery = Recovery()
         super().__init__(SqliteStore(path, durability=durability))
@@ -84,14 +92,16 @@ class Runtime(Queries):
         await self.close()
 
     async def _start(self, store: Store) -> None:
+        await self._end_orphans()
         book = Book(await store.last_sequence(), wall_us)
         book.published = self._publish
         entropy = self._kernel.entropy
         house = House(
             book=book,
             store=store,
-            workplaces=FunctionWorkplaces(RuntimeServices(self)),
-            checks=FunctionChecks(),
+            workplaces=RealWorkplaces(RuntimeServices(self), self._folders),
+            checks=RealChecks(),
+            workspaces=RealWorkspaces(self._folders),
             secret=os.environ.get,
             note=self.log.warning,
             owner=f"{os.getpid()}-{entropy.below(2**32):08x}",
@@ -122,6 +132,17 @@ class Runtime(Queries):
             self._waiting.forsake()
             await self._store.__aexit__()
         return report
+
+    async def kill(self) -> None:
+        """Stop at once, as a crash would, but leave no program running. What was stored is recovered the next time."""
+        if self._engine is not None:
+            self._engine.kill_workplaces()
+        await self.close(grace_s=0)
+
+    async def _end_orphans(self) -> None:
+        """Programs of a runtime that was killed would work beside their own next attempts."""
+        for orphan in await end_orphans(self._folders, ORPHANS_GRACE_S):
+            self.log.warning("ended a program that a crashed runtime had left", pid=orphan.pid, attempt=orphan.token)
 
     @property
     def house(self) -> House:
@@ -154,14 +175,14 @@ class Runtime(Queries):
                 raise DefinitionError([Problem(f"$.params.{name}", "there is no such param") for name in unknown])
             plain = msgspec.structs.replace(plain, params={**plain.params, **params})
         self._check(plain)
-        target = plain.id or self._new_id()
+        target = plain.id or self.new_id()
         done = await self._ask(Request(Operation.SUBMIT, target, who, why, request_id), plain)
         return Handle(self, done.target)
 
     async def submit_child(self, definition: Workstream, parent: WorkstreamRecord) -> Handle:
         """Take in a workstream that belongs to another one, and is cancelled with it."""
         self._check(definition)
-        request = Request(Operation.SUBMIT, definition.id or self._new_id(), why=f"child of {parent.id}")
+        request = Request(Operation.SUBMIT, definition.id or self.new_id(), why=f"child of {parent.id}")
         done = await self._ask(request, definition, parent.id, parent.depth + 1)
         return Handle(self, done.target)
 
@@ -237,7 +258,7 @@ class Runtime(Queries):
         if problems:
             raise DefinitionError(problems)
 
-    def _new_id(self) -> str:
+    def new_id(self) -> str:
         """In the order of time, so that lists of workstreams are too."""
         return f"w{wall_us():014x}-{self._kernel.entropy.below(2**24):06x}"
 
@@ -247,6 +268,7 @@ class Runtime(Queries):
         """A batch has landed."""
         log_batch(self.log, batch)
         self._waiting.tell_of(batch)
+        self.watchers.landed(batch)
 
     def _note_stall(self, stalled_s: float) -> None:
         self.log.warning(f"paused {stalled_s:.1f} s; timers moved", stalled_s=round(stalled_s, 3))
@@ -261,9 +283,7 @@ def _find_unrunnable(definition: Workstream, house: House) -> list[Problem]:
     for index, task in enumerate(definition.tasks):
         tool = definition.tools.get(task.tool or "")
         call = task.call or (tool.call if tool is not None else None)
-        path = f"$.tasks[{index}]"
         if call is None:
-            problems.append(Problem(path, "this runtime runs Python functions: it has no tool for programs and HTTP"))
             continue
         if call not in known:
             try:
@@ -272,9 +292,5 @@ def _find_unrunnable(definition: Workstream, house: House) -> list[Problem]:
             except LookupError as error:
                 known[call] = str(error)
         if (fault := known[call]) is not None:
-            problems.append(Problem(f"{path}.call", fault))
-        for position, check in enumerate(task.checks):
-            if not KINDS.issuperset(check.kinds):
-                what = f"this runtime cannot run checks of kind {' '.join(check.kinds)}"
-                problems.append(Problem(f"{path}.checks[{position}]", what))
+            problems.append(Problem(f"$.tasks[{index}].call", fault))
     return problems

@@ -20,7 +20,12 @@ class RuntimeServices:
     def __init__(self, runtime: "Runtime") -> None:
         self._runtime = runtime
 
+    def output(self, order: Order, line: str) -> None:
+        self._runtime.watchers.heard(order, line)
+
     def progress(self, order: Order, share: float | None, note: str | None) -> None:
+        shown = "" if share is None else f"{share:.0%}"
+        self._runtime.watchers.heard(order, f"{shown} {note or ''}".strip())
         self._runtime.log.info(
             "progress", workstream=order.workstream_id, task=order.key, attempt=order.attempt, share=share, note=note
         )

@@ -11,6 +11,7 @@ from understudy.actors.definition.policies import (
 from understudy.actors.definition.problems import DefinitionError, Problem
 from understudy.actors.definition.soundness import dependencies, find_problems
 from understudy.actors.definition.workstream import (
+    Gives,
     HttpRequest,
     OnFailure,
     Task,
@@ -26,6 +27,7 @@ __all__ = [
     "Check",
     "DefinitionError",
     "ErrorRules",
+    "Gives",
     "HttpRequest",
     "OnFailure",
     "Problem",

@@ -2,6 +2,7 @@
 
 `${params.name}`, `${secrets.NAME}`, `${item}`, `${task.output}` and what lies below an output, by dots and
 `[0]`. A text that is nothing but one `${...}` takes the value as it is; inside a longer text it is written out.
+In the texts of tools `{name}` stands for an input, and `{{` and `}}` for braces.
 """
 
 import re
@@ -56,6 +57,11 @@ def placeholders(texts: tuple[str, ...]) -> dict[str, None]:
     return dict.fromkeys(name for text in texts for name in _PLACEHOLDER.findall(text) if name)
 
 
+def has_holes(text: str) -> bool:
+    """Whether anything is to be put into a text."""
+    return "${" in text or bool(placeholders((text,)))
+
+
 class Unbound(UnderstudyError):
     """A `${...}` that has no value now that it is needed."""
 
@@ -67,13 +73,56 @@ def bind(value: Any, look_up: Callable[[tuple[str, ...]], Any]) -> Any:
             return value
         whole = _EXPRESSION.fullmatch(value)
         if whole is not None:
-            return look_up(_parts_of(whole[1]))
-        return _EXPRESSION.sub(lambda match: _written(look_up(_parts_of(match[1]))), value)
+            return look_up(parts_of(whole[1]))
+        return _EXPRESSION.sub(lambda match: _written(look_up(parts_of(match[1]))), value)
     if isinstance(value, dict):
         return {key: bind(each, look_up) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
         return [bind(each, look_up) for each in cast("list[Any]", value)]
     return value
+
+
+def bind_text(text: str, look_up: Callable[[tuple[str, ...]], Any]) -> str:
+    """A text with every reference written out."""
+    return _written(bind(text, look_up))
+
+
+def fill(text: str, find: Callable[[str, bool], Any], guard: Callable[[str], str] | None = None) -> str:
+    """A text of a tool with everything put in, in one pass: what was put in is not looked at again.
+
+    `find` is given what stands between the braces, and whether it is a reference. `guard` sees each value, written.
+    """
+
+    def put(match: re.Match[str]) -> str:
+        found = match[0]
+        if found in ("{{", "}}"):
+            return found[0]
+        value = _written(find(found[2:-1], True) if found.startswith("$") else find(match[1], False))
+        return guard(value) if guard else value
+
+    return _PLACEHOLDER.sub(put, text)
+
+
+def fill_value(value: Any, find: Callable[[str, bool], Any]) -> Any:
+    """The same for a value of any shape. A text that is nothing but one hole takes what is put in as it is."""
+    if isinstance(value, str):
+        whole = _PLACEHOLDER.fullmatch(value)
+        if whole is None or value in ("{{", "}}"):
+            return fill(value, find)
+        return find(value[2:-1], True) if value.startswith("$") else find(whole[1], False)
+    if isinstance(value, dict):
+        return {key: fill_value(each, find) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [fill_value(each, find) for each in cast("list[Any]", value)]
+    return value
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """The parts of what stands in `${...}`. Raises `Unbound` where it cannot be read."""
+    parts = parse(text).parts
+    if parts is None:
+        raise Unbound(f"${{{text}}} cannot be read")
+    return parts
 
 
 def follow(value: Any, parts: tuple[str, ...], name: str) -> Any:
@@ -86,13 +135,6 @@ def follow(value: Any, parts: tuple[str, ...], name: str) -> Any:
             where = step("", key).lstrip(".")
             raise Unbound(f"${{{name}}} has no value: there is no {where} in {_shown(value)}") from None
     return value
-
-
-def _parts_of(text: str) -> tuple[str, ...]:
-    parts = parse(text).parts
-    if parts is None:
-        raise Unbound(f"${{{text}}} cannot be read")
-    return parts
 
 
 def _written(value: Any) -> str:

@@ -22,6 +22,7 @@ class ErrorRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 class RetryPolicy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """When and how often to try again: min(base_delay * 2^n, max_delay), give or take the jitter."""
 
+    enabled: Annotated[bool, Meta(description="Whether to try again at all.")] = True
     max_attempts: Annotated[Attempts, Meta(description="The first attempt counts.")] = 5
     base_delay: Annotated[Delay, Meta(description="Seconds before the second attempt.")] = 2.0
     max_delay: Delay = 60.0
@@ -30,6 +31,11 @@ class RetryPolicy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     lost_workers_max: Annotated[Threshold, Meta(description="A task that loses this many workers has failed.")] = 3
     transient: Annotated[ErrorRules, Meta(description="Failures that are worth another attempt.")] = ErrorRules()
     permanent: Annotated[ErrorRules, Meta(description="Failures that are not.")] = ErrorRules()
+
+    @property
+    def retries_max(self) -> int:
+        """Attempts after the first."""
+        return self.max_attempts - 1 if self.enabled else 0
 
 
 class BreakerPolicy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -72,6 +78,7 @@ class WorkerKind(StrEnum):
     ASYNC = "async"
     THREAD = "thread"
     PROCESS = "process"
+    PROGRAM = "program"
 
 
 class WorkerDefinition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

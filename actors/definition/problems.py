@@ -40,6 +40,8 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 class DefinitionError(UnderstudyError):
     """A definition that cannot be used. Every problem found is in `problems`."""
 
+    permanent = True  # for a task that submits one: it would be the same again
+
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         lines = [str(problem) for problem in self.problems[:SHOWN_MAX]]

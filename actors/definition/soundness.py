@@ -5,8 +5,9 @@ Every problem is collected. Nothing here recurses: a chain of 100,000 tasks is c
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
-from understudy.actors.definition.bindings import Reference, is_reference, placeholders, references
+from understudy.actors.definition.bindings import Reference, has_holes, is_reference, placeholders, references
 from understudy.actors.definition.cycles import find_cycles
 from understudy.actors.definition.limits import RESERVED_IDS, TASKS_MAX
 from understudy.actors.definition.policies import Check, ErrorRules, RetryPolicy
@@ -29,6 +30,7 @@ def find_problems(definition: Workstream) -> list[Problem]:
     problems += scope.of_tools()
     problems += _of_workers(definition)
     problems += _of_checks("$.checks", definition.checks)
+    problems += scope.of_final_checks(definition.checks)
     problems += _of_retry("$.retry", definition.retry)
     problems += _of_cycles(definition)
     return problems
@@ -118,13 +120,19 @@ class _Scope:
     def of_tools(self) -> Iterator[Problem]:
         """Texts of tools may refer to params and secrets, but know nothing of tasks."""
         for name, tool in self.tools.items():
-            for _, reference in references(_texts_of(tool)):
-                known = reference.parts is not None and reference.parts[0] in ("params", "secrets")
-                fault = (
-                    self._fault_of(reference, has_item=False) if known else ("a tool knows params and secrets", None)
-                )
-                if fault is not None:
-                    yield Problem(f"$.tools.{name}", f"${{{reference.text}}} is not bound: {fault[0]}", fault[1])
+            yield from self._of_texts(f"$.tools.{name}", _texts_of(tool), "a tool knows params and secrets")
+
+    def of_final_checks(self, checks: tuple[Check, ...]) -> Iterator[Problem]:
+        for index, check in enumerate(checks):
+            texts = _texts_of_check(check)
+            yield from self._of_texts(f"$.checks[{index}]", texts, "checks of the whole know params and secrets")
+
+    def _of_texts(self, path: str, texts: tuple[str, ...], rule: str) -> Iterator[Problem]:
+        for _, reference in references(texts):
+            known = reference.parts is not None and reference.parts[0] in ("params", "secrets")
+            fault = self._fault_of(reference, has_item=False) if known else (rule, None)
+            if fault is not None:
+                yield Problem(path, f"${{{reference.text}}} is not bound: {fault[0]}", fault[1])
 
     def _of_order(self, path: str, task: Task) -> Iterator[Problem]:
         for index, before in enumerate(task.after):
@@ -184,6 +192,8 @@ def _references(task: Task) -> Iterator[tuple[str, Reference]]:
         yield from references(task.each, ".each")
     if task.argv is not None:
         yield from references(task.argv, ".argv")
+    for index, check in enumerate(task.checks):
+        yield from references(_texts_of_check(check), f".checks[{index}]")
 
 
 _NOTHING = (None, None, None, None)
@@ -193,8 +203,28 @@ _PLAIN = frozenset({int, float, bool, type(None)})  # refer to nothing
 def _texts_of(tool: Tool) -> tuple[str, ...]:
     """The texts of a tool in which `{name}` stands for an input."""
     http = tool.http
-    request = (http.url, *http.headers.values(), http.body or "") if http else ()
+    request = (http.url, *http.headers.values(), http.body or "", *_texts_in(http.json)) if http else ()
     return (*(tool.argv or ()), *tool.env.values(), tool.cwd or "", tool.stdin or "", *request)
+
+
+def _texts_in(value: Any) -> list[str]:
+    """Every text in a value, however deep. Does not recurse."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            found.append(each)
+        elif isinstance(each, dict):
+            waiting += cast("dict[str, Any]", each).values()
+        elif isinstance(each, list | tuple):
+            waiting += cast("list[Any]", each)
+    return found
+
+
+def _texts_of_check(check: Check) -> tuple[str, ...]:
+    """The texts of a check in which `${...}` is bound."""
+    return (check.file_exists or "", check.python_import or "", check.js_import or "", *(check.command or ()))
 
 
 def _of_workers(definition: Workstream) -> Iterator[Problem]:
@@ -211,6 +241,13 @@ def _of_tool(path: str, tool: Tool) -> Iterator[Problem]:
     yield from _of_kinds(path, "a tool has exactly one of argv, call and http", tool.kinds)
     if tool.call is not None:
         yield from _of_function(f"{path}.call", tool.call)
+    if tool.shell and tool.argv and has_holes(tool.argv[0]):
+        remedy = 'write "$1" in the script, and the value behind it in argv'
+        yield Problem(
+            f"{path}.argv[0]", "a shell script takes no values in its text: they could become commands", remedy
+        )
+    if tool.http is not None and tool.http.json is not None and tool.http.body is not None:
+        yield Problem(f"{path}.http", "a request has json or body, not both")
     yield from _of_retry(f"{path}.retry", tool.retry)
 
 

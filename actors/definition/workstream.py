@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from understudy.actors.definition.limits import Argv, ExitCode, Id, Priority, ReservedWorkers, Seconds, TaskId
+from understudy.actors.definition.limits import Argv, Delay, ExitCode, Id, Priority, ReservedWorkers, Seconds, TaskId
 from understudy.actors.definition.policies import BreakerPolicy, Check, RetryPolicy, WorkerDefinition
 
 
@@ -38,6 +38,13 @@ class WorkspaceKind(StrEnum):
     WORKTREE = "worktree"
 
 
+class Gives(StrEnum):
+    """What the output of a program is."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class HttpRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A call of an HTTP API. `{name}` in its texts comes from the task's `with`."""
 
@@ -46,6 +53,10 @@ class HttpRequest(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     headers: dict[str, str] = {}
     json: Any = None
     body: str | None = None
+    expected_statuses: Annotated[
+        tuple[Annotated[int, Meta(ge=100, le=599)], ...], Meta(description="Instead of 200 to 299.")
+    ] = ()
+    follow_redirects: bool = False
 
 
 class Tool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,10 +65,14 @@ class Tool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     argv: Annotated[Argv | None, Meta(description="A program and its arguments.")] = None
     call: Annotated[str | None, Meta(description="A Python function, module:function.")] = None
     http: HttpRequest | None = None
-    shell: Annotated[bool, Meta(description="Run argv through a shell. Never on by itself.")] = False
-    env: dict[str, str] = {}
-    cwd: str | None = None
-    stdin: str | None = None
+    shell: Annotated[
+        bool, Meta(description="The first of argv is a shell script, the others its $1, $2 and so on.")
+    ] = False
+    env: Annotated[dict[str, str], Meta(description="Variables beside those of the runtime.")] = {}
+    cwd: Annotated[str | None, Meta(description="A directory within the workspace.")] = None
+    stdin: Annotated[str | None, Meta(description="A text that the program reads.")] = None
+    gives: Annotated[Gives, Meta(description="How the output of a program is read.")] = Gives.TEXT
+    grace: Annotated[Delay, Meta(description="Seconds that a program has to end when it is told to.")] = 5.0
     timeout: Seconds = 300.0
     expected_exit_codes: tuple[ExitCode, ...] = (0,)
     capabilities: Annotated[tuple[str, ...], Meta(description="What a worker must offer.")] = ()
@@ -101,7 +116,9 @@ class Workspace(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Where the work is done."""
 
     kind: WorkspaceKind = WorkspaceKind.NONE
-    path: Annotated[str | None, Meta(description="The directory, or the repository of the worktree.")] = None
+    path: Annotated[
+        str | None, Meta(description="The folder that the directory is made in, or the worktree's repository.")
+    ] = None
     branch: Annotated[str | None, Meta(description="The branch that a worktree is merged into.")] = None
 
 
@@ -122,5 +139,6 @@ class Workstream(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     priority: Priority = 0
     workers: Annotated[tuple[WorkerDefinition, ...], Meta(description="Started for this file by `run`.")] = ()
     workspace: Workspace = Workspace()
+    directory: Annotated[str | None, Meta(description="What relative paths refer to: a file's own folder.")] = None
     retention: Annotated[Seconds, Meta(description="Seconds from its end until it is archived.")] = 604_800.0
     correlation_id: str | None = None

@@ -120,6 +120,12 @@ class Engine:
             if seat.workplace is not None:
                 await seat.workplace.close()
 
+    def kill_workplaces(self) -> None:
+        """End everything that runs, without waiting for it."""
+        for seat in self._seats:
+            if seat.workplace is not None:
+                seat.workplace.kill()
+
     def stop_assigning(self) -> None:
         """No new attempts begin; those under way may end."""
         self.house.scheduler.tell(m.StopAssigning())

@@ -4,16 +4,18 @@ An actor changes nothing here but the entry that is its own.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from understudy.actors.definition import BreakerPolicy, Check, RetryPolicy
+from understudy.actors.definition import BreakerPolicy, Check, RetryPolicy, Tool
 from understudy.actors.journal import Book
 from understudy.actors.kernel import Actor, Ref
+from understudy.actors.ports.checks import Checks
 from understudy.actors.ports.store import Store
 from understudy.actors.ports.workplace import Workplaces
-from understudy.actors.records import CheckResult, WorkstreamRecord
+from understudy.actors.ports.workspaces import Workspaces
+from understudy.actors.records import WorkstreamRecord
 
 GATHER = "understudy.adapters.tools.gathering:gather"  # what a map calls when its items have ended
 
@@ -29,20 +31,10 @@ class Limits(msgspec.Struct, frozen=True):
     respawn_s: float = 1.0  # before a worker that died is started again; doubles up to a minute
 
 
-class Checks(Protocol):
-    """Runs acceptance tests."""
-
-    async def run(
-        self, checks: tuple[Check, ...], task_id: str, generation: int, attempt: int, output: Any
-    ) -> list[CheckResult]:
-        """All of them, in order. One that cannot be run has failed."""
-        ...
-
-
 class Plan(msgspec.Struct, frozen=True):
     """How a task is to be run: its own wishes, its tool's, and the defaults, put together."""
 
-    call: str
+    tool: Tool
     kinds: frozenset[str]  # of workers that can run it
     needs: frozenset[str]  # what a worker must offer
     retry: RetryPolicy
@@ -61,6 +53,7 @@ class House:
         store: Store,
         workplaces: Workplaces,
         checks: Checks,
+        workspaces: Workspaces,
         secret: Callable[[str], str | None],
         note: Callable[..., None],
         owner: str,
@@ -71,6 +64,7 @@ class House:
         self.store = store
         self.workplaces = workplaces
         self.checks = checks
+        self.workspaces = workspaces
         self.secret = secret  # the value of a variable of the environment
         self.note = note  # something worth a line in the log, with its fields
         self.owner = owner

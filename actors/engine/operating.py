@@ -6,6 +6,7 @@ workstream back to life where that has ended too.
 
 from typing import TYPE_CHECKING, Any
 
+from understudy.actors.engine import merging
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.graph import Node
 from understudy.actors.engine.requests import Answer, Conflict, Done, NotFound, Operation, Request
@@ -50,14 +51,7 @@ def act(stream: "WorkstreamActor", request: Request, answer: Answer) -> None:
 
 def _act_on_workstream(stream: "WorkstreamActor", request: Request, answer: Answer) -> None:
     if request.operation is Operation.RESET:
-        if stream.is_live:
-            raise Conflict(
-                f"workstream {request.target} is {stream.seat.record.state}: only one that has ended is reset"
-            )
-        unfinished = [node for node in stream.graph.nodes.values() if not node.satisfies]
-        _reopen(stream, request)
-        stream.reset_nodes(unfinished, request.who)
-        stream.advance()
+        _reset_workstream(stream, request)
         record = stream.seat.record
         answer.give(Done(record.id, record.state, record.generation))
     elif request.operation in _ENDINGS:
@@ -69,6 +63,23 @@ def _act_on_workstream(stream: "WorkstreamActor", request: Request, answer: Answ
             raise
     else:
         raise Conflict(f"{request.operation} is not for a workstream: name a task, as {request.target}/TASK")
+
+
+def _reset_workstream(stream: "WorkstreamActor", request: Request) -> None:
+    """Once more what did not succeed, of a workstream that has ended or is blocked."""
+    nodes = stream.graph.nodes.values()
+    if stream.seat.record.state is WorkstreamState.BLOCKED and stream.seat.record.ending is None:
+        stream.to_executing(request.who, request.why)
+        stream.reset_nodes(list(stream.graph.broken.values()), request.who)
+    elif stream.is_live:
+        raise Conflict(
+            f"workstream {request.target} is {stream.seat.record.state}: only one that is blocked or has ended is reset"
+        )
+    else:
+        unfinished = [node for node in nodes if not node.satisfies and node.state is not None]
+        _reopen(stream, request)
+        stream.reset_nodes(unfinished, request.who)
+    stream.advance()
 
 
 def _act_on_task(stream: "WorkstreamActor", request: Request, answer: Answer) -> None:
@@ -161,6 +172,11 @@ def _fell_with_others(node: Node) -> bool:
 def _reopen(stream: "WorkstreamActor", request: Request) -> None:
     """The next generation of a workstream that has ended."""
     stream.seat.reopen(request.who, request.why)
+    stream.uncreated.extend(node for node in stream.graph.nodes.values() if node.state is None)
+    if stream.seat.lacks_workspace:
+        merging.prepare(stream)
+    elif not stream.uncreated:
+        stream.seat.move(WorkstreamState.READY, WorkstreamTrigger.ALL_TASKS_CREATED)
     stream.reserve()
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from understudy.actors.definition import OnFailure
+from understudy.actors.definition.bindings import Unbound
+from understudy.actors.engine import merging
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.graph import Node
 from understudy.actors.engine.requests import Done
@@ -17,6 +19,7 @@ from understudy.actors.engine.workstream_seat import WorkstreamSeat
 from understudy.actors.errors import InternalError
 from understudy.actors.kernel import Actor, Outcome, Reply
 from understudy.actors.lifecycle import WORKSTREAM, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
+from understudy.actors.ports.checks import Subject
 from understudy.actors.records import CheckResult
 
 S, T = WorkstreamState, WorkstreamTrigger
@@ -64,7 +67,7 @@ class ChildLeft(msgspec.Struct, frozen=True):
 class Progress(Actor[Any]):
     """What the workstream's actor is besides waking its tasks."""
 
-    __slots__ = ("added", "doomed", "fetching", "graph", "house", "leaving", "seat", "uncreated", "waiting")
+    __slots__ = ("added", "doomed", "fetching", "graph", "house", "leaving", "placing", "seat", "uncreated", "waiting")
 
     def __init__(self, seat: WorkstreamSeat) -> None:
         self.seat = seat
@@ -75,6 +78,7 @@ class Progress(Actor[Any]):
         self.doomed: deque[tuple[Node, TaskState, str, str]] = deque()  # tasks that are to end, and how
         self.leaving = False  # whether it is to leave memory soon
         self.fetching: int = 0  # tasks that wait for outputs from the store
+        self.placing = False  # whether something is being done with its workspace
         self.added: list[Reply[None]] = []  # to be sent when the tasks that were added have their records
 
     @abstractmethod
@@ -116,7 +120,7 @@ class Progress(Actor[Any]):
         has_own_pace = record.state in (S.PLANNED, S.VALIDATING, S.RETRYING) and record.ending is None
         if not self.is_live or has_own_pace:
             return
-        busy = graph.active or graph.ready or self.uncreated or self.doomed or self.fetching
+        busy = graph.active or graph.ready or self.uncreated or self.doomed or self.fetching or self.placing
         if not busy and record.ending is not None and self._has_children:
             return  # they are ending as well, and say so
         if not busy:
@@ -137,12 +141,11 @@ class Progress(Actor[Any]):
         """Nothing runs and nothing is ready: it ends, or waits for somebody."""
         record, graph, policy = self.seat.record, self.graph, self.seat.definition.on_failure
         if record.ending is not None:
-            self._finish(ENDS[record.ending], record.ending, record.last_error)
+            self.finish(ENDS[record.ending], record.ending, record.last_error)
         elif graph.broken and policy is OnFailure.BLOCK:
             if record.state is not S.BLOCKED:
                 self.to_executing()
-                self.seat.move(S.BLOCKED, T.PERMANENT_FAILURE, reason=self._what_broke(), last_error=self._what_broke())
-                self._unreserve()  # others need the slots until somebody comes
+                self.block(self._what_broke())
         elif graph.broken and policy is OnFailure.RETRY and record.retry_count < record.max_retries:
             self._retry_later()
         elif graph.live and not graph.broken:
@@ -153,11 +156,16 @@ class Progress(Actor[Any]):
         elif graph.broken:
             self.to_executing()
             trigger = T.RETRIES_EXHAUSTED if policy is OnFailure.RETRY else T.CRITICAL_TASK_FAILED
-            self._finish(S.FAILED, trigger, self._what_broke())
+            self.finish(S.FAILED, trigger, self._what_broke())
         elif not graph.nodes and record.state is S.READY:
-            self._finish(S.COMPLETED, T.NO_TASKS_FOUND, None)
-        else:
+            self.finish(S.COMPLETED, T.NO_TASKS_FOUND, None)
+        elif record.state is not S.BLOCKED:  # else by its merge, until somebody comes
             self._validate()
+
+    def block(self, reason: str, **changes: Any) -> None:
+        """Wait for an operator."""
+        self.seat.move(S.BLOCKED, T.PERMANENT_FAILURE, reason=reason, last_error=reason, **changes)
+        self._unreserve()  # others need the slots until somebody comes
 
     def _what_broke(self) -> str:
         keys = list(self.graph.broken)
@@ -171,7 +179,7 @@ class Progress(Actor[Any]):
             self.to_executing()
             self.seat.move(target, T.ONLY_RETRIES_LEFT if only_retries else T.NO_DEPENDENCIES_READY)
 
-    def to_executing(self) -> None:
+    def to_executing(self, who: str | None = None, why: str | None = None) -> None:
         """Come back to executing from wherever it waits."""
         record = self.seat.record
         if record.ending is not None:
@@ -186,7 +194,7 @@ class Progress(Actor[Any]):
             if record.state is S.BLOCKED:
                 self.reserve()
             changes = {} if record.started_at is not None else self._start()
-            self.seat.move(S.EXECUTING, _BACK[record.state], due_at=None, **changes)
+            self.seat.move(S.EXECUTING, _BACK[record.state], reason=why, who=who, due_at=None, **changes)
             if changes:
                 self.arm_timers()
 
@@ -225,30 +233,50 @@ class Progress(Actor[Any]):
 
     def _validate(self) -> None:
         self.to_executing()
-        self.seat.move(S.VALIDATING, T.ALL_TASKS_COMPLETED)
+        if self.seat.is_merged_into:
+            merging.try_merge(self)
+        else:
+            self.begin_validation()
+
+    def begin_validation(self, **changes: Any) -> None:
+        self.seat.move(S.VALIDATING, T.ALL_TASKS_COMPLETED, **changes)
         self.run_checks()
 
     def run_checks(self) -> None:
-        checks, record = self.seat.definition.checks, self.seat.record
-        if not checks:
-            self._finish(S.COMPLETED, T.VALIDATION_PASSED, None)
+        record, house = self.seat.record, self.house
+        try:
+            checks = self.seat.final_checks()
+        except Unbound as error:
+            self.finish(S.FAILED, T.VALIDATION_FAILED, str(error))
             return
-        self.context.start(
-            lambda: self.house.checks.run(checks, record.id, record.generation, 1, None),
-            Validated,
-        )
+        if not checks:
+            self._passed()
+            return
+        subject = Subject(record.id, record.generation, 1, None, self.seat.place, self.seat.definition.secrets)
+        self.context.start(lambda: house.checks.run(checks, subject), Validated)
 
     def validated(self, outcome: Outcome[list[CheckResult]]) -> None:
         if self.seat.record.state is not S.VALIDATING or self.seat.record.ending is not None:
             return
         failed = find_faults(outcome, self.house.book)
         if failed:
-            self._finish(S.FAILED, T.VALIDATION_FAILED, failed)
+            self.finish(S.FAILED, T.VALIDATION_FAILED, failed)
         elif failed is not None:
-            self._finish(S.COMPLETED, T.VALIDATION_PASSED, None)
+            self._passed()
 
-    def _finish(self, state: WorkstreamState, trigger: str, reason: str | None) -> None:
-        now = self.house.book.now_us()
+    def _passed(self) -> None:
+        if self.seat.is_merged_into:
+            merging.merge(self)
+        else:
+            self.complete()
+
+    def complete(self) -> None:
+        self.finish(S.COMPLETED, T.VALIDATION_PASSED, None)
+
+    def finish(self, state: WorkstreamState, trigger: str, reason: str | None) -> None:
+        now, workspace = self.house.book.now_us(), self.seat.record.workspace
+        if reason is not None and workspace is not None:
+            reason = f"{reason}; its files are kept in {workspace}"
         self.seat.move(
             state,
             trigger,
@@ -264,6 +292,7 @@ class Progress(Actor[Any]):
             answer.give(Done(record.id, record.state, record.generation))
         self.seat.answers, self.seat.ending_by = [], None
         self._unreserve()
+        merging.let_go(self)
         self.leave_soon()
 
     def leave_soon(self) -> None:

@@ -213,7 +213,7 @@ class Reception(Actor[Any]):
             parent_id=wish.parent_id,
             depth=wish.depth,
             reserved_workers=definition.reserved_workers,
-            max_retries=definition.retry.max_attempts - 1,
+            max_retries=definition.retry.retries_max,
             owner=house.owner,
             correlation_id=definition.correlation_id,
             definition=definition,

@@ -237,16 +237,16 @@ class TaskActor(Actor[Any]):
     # Validation
 
     def _validate(self) -> None:
-        record, plan = self.seat.record, self.seat.plan
-        if not plan.checks:
+        checks = self.seat.job.checks
+        if not checks:
             self.seat.move(S.COMPLETED, T.VALIDATION_PASSED, completed_at=self._book.now_us())
             self._end()
             return
-        checks, attempt = self.seat.house.checks, record.attempts
+        house, subject = self.seat.house, self.seat.subject()
         self._checking = True
         self.context.start(
-            lambda: checks.run(plan.checks, record.id, record.generation, attempt, record.output),
-            lambda outcome: m.ChecksDone(attempt, outcome),
+            lambda: house.checks.run(checks, subject),
+            lambda outcome: m.ChecksDone(subject.attempt, outcome),
         )
 
     def _conclude(self, message: m.ChecksDone) -> None:

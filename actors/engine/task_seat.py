@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from understudy.actors.engine.house import Plan
+from understudy.actors.engine.jobs import Job
 from understudy.actors.engine.retries import Failure
 from understudy.actors.kernel import Ref
 from understudy.actors.lifecycle import Entity, TaskState
+from understudy.actors.ports.checks import Subject
 from understudy.actors.ports.workplace import Order, Report, token_of
 from understudy.actors.records import Attempt, TaskRecord
 
@@ -23,8 +25,8 @@ class TaskSeat:
         "correlation_id",
         "failure",
         "house",
-        "inputs",
         "is_waiting",
+        "job",
         "of",
         "plan",
         "record",
@@ -33,15 +35,13 @@ class TaskSeat:
         "worker",
     )
 
-    def __init__(
-        self, of: "WorkstreamSeat", stream: Ref[Any], record: TaskRecord, plan: Plan, inputs: dict[str, Any]
-    ) -> None:
+    def __init__(self, of: "WorkstreamSeat", stream: Ref[Any], record: TaskRecord, plan: Plan, job: Job) -> None:
         self.of = of  # the workstream that it belongs to, to be looked at
         self.house = of.house
         self.stream = stream  # and to be told
         self.record = record
         self.plan = plan
-        self.inputs = inputs
+        self.job = job
         self.correlation_id = of.record.correlation_id
         self.secrets = of.definition.secrets
         self.is_waiting = False  # as far as the workstream was told
@@ -71,7 +71,7 @@ class TaskSeat:
 
     def order(self) -> Order:
         """What the worker is to do."""
-        record = self.record
+        record, job = self.record, self.job
         return Order(
             record.id,
             record.workstream_id,
@@ -79,15 +79,23 @@ class TaskSeat:
             record.generation,
             record.attempts,
             record.worker_id or "",
-            self.plan.call,
-            self.inputs,
+            job.inputs,
             self.plan.timeout_s,
             record.deadline_at or 0,
+            job.call,
+            job.program,
+            job.request,
+            self.of.place,
             self.secrets,
             record.last_error,
             self.cause,
             self.correlation_id,
         )
+
+    def subject(self) -> Subject:
+        """What its checks look at."""
+        record = self.record
+        return Subject(record.id, record.generation, record.attempts, record.output, self.of.place, self.secrets)
 
     def note_attempt(
         self, outcome: str, report: Report, error: str | None = None, record: TaskRecord | None = None

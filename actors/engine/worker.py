@@ -253,7 +253,9 @@ class Worker(Actor[Any]):
         self._abandon(running, message.why)
         if running.work is not None:
             running.work.cancel()
-            self.context.after(self._seat.house.limits.cancel_grace_s, _GraceOver(running))
+            program = running.order.program
+            grace_s = self._seat.house.limits.cancel_grace_s + (0.0 if program is None else program.grace_s)
+            self.context.after(grace_s, _GraceOver(running))
 
     def _abandon(self, running: Running, why: str) -> None:
         """Nobody waits for it any more. One that has not begun never will."""

@@ -16,7 +16,7 @@ from understudy.actors.definition import (
     When,
 )
 from understudy.actors.definition.bindings import Unbound
-from understudy.actors.engine import explaining, operating
+from understudy.actors.engine import explaining, merging, operating
 from understudy.actors.engine import messages as m
 from understudy.actors.engine.graph import Node, Verdict
 from understudy.actors.engine.progress import ENDS, ChildLeft, Leave, PastDeadline, Progress, RetryNow, Validated
@@ -68,6 +68,8 @@ class WorkstreamActor(Progress):
                 self.broke(node)
             if record.state is S.VALIDATING:
                 self.run_checks()
+            elif self.seat.lacks_workspace:
+                merging.prepare(self)
         self.advance()
 
     def receive(self, message: Any) -> None:
@@ -107,6 +109,8 @@ class WorkstreamActor(Progress):
                 self.validated(outcome)
             case ChildLeft():
                 self.review()
+            case merging.Prepared() | merging.Tried() | merging.Merged() | merging.CleanUp() | merging.CleanedUp():
+                merging.obey(self, message)
             case Leave():
                 self.leave()
             case _:
@@ -116,6 +120,8 @@ class WorkstreamActor(Progress):
 
     def advance(self) -> None:
         """Do as much as one turn allows, and come back for the rest."""
+        if self.placing and self.seat.record.state is S.PLANNED:
+            return
         left = self.house.limits.chunk
         left = self._create_some(left)
         left = self._end_some(left)
@@ -196,9 +202,9 @@ class WorkstreamActor(Progress):
                 self.broke(node)
 
     def _spawn(self, node: Node, record: TaskRecord) -> None:
-        plan = self.seat.plan(node)
-        self.seat.open_breaker(plan)
-        node.seat = seat = TaskSeat(self.seat, self.context, record, plan, self.seat.inputs(node))
+        plan = self.seat.planner.plan(node)
+        self.seat.planner.open_breaker(plan)
+        node.seat = seat = TaskSeat(self.seat, self.context, record, plan, self.seat.job(node, plan))
         if record.attempts > (record.state is TaskState.RUNNING):  # of the process before
             seat.cause = f"retry after: {record.last_error}"
         node.ref = self.context.spawn(TaskActor, seat, name=record.id)

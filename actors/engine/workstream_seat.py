@@ -8,34 +8,38 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from understudy.actors.definition import BreakerPolicy, Problem, RetryPolicy, Task, Tool, Workstream, find_problems
+from understudy.actors.definition import (
+    Check,
+    Problem,
+    Task,
+    WorkspaceKind,
+    Workstream,
+    find_problems,
+)
 from understudy.actors.definition.bindings import Unbound, bind, follow, is_reference
-from understudy.actors.engine import messages as m
-from understudy.actors.engine.breaker import Breaker, BreakerSeat
 from understudy.actors.engine.graph import ABSENT, Graph, Node
-from understudy.actors.engine.house import GATHER, House, Plan
+from understudy.actors.engine.house import House, Plan
+from understudy.actors.engine.jobs import Job, bind_check, make_job
+from understudy.actors.engine.planning import Planner
 from understudy.actors.engine.requests import Answer
 from understudy.actors.errors import InternalError
 from understudy.actors.lifecycle import Entity, TaskState, TaskTrigger, WorkstreamState, WorkstreamTrigger
+from understudy.actors.ports.workspaces import Place
 from understudy.actors.records import TaskRecord, WorkstreamRecord, task_id
-
-_DEFAULT_RETRY = RetryPolicy()
-_DEFAULT_TOOL = Tool()
 
 
 class WorkstreamSeat:
-    __slots__ = ("_plans", "_policies", "answers", "definition", "ending_by", "graph", "house", "record", "restored")
+    __slots__ = ("answers", "definition", "ending_by", "graph", "house", "planner", "record", "restored")
 
     def __init__(self, house: House, record: WorkstreamRecord, definition: Workstream) -> None:
         self.house = house
         self.record = record
         self.definition = definition
         self.graph = Graph(definition.on_failure)
+        self.planner = Planner(house, definition.tools)
         self.restored: dict[str, TaskRecord] = {}  # live tasks that are to become actors again, by key
         self.answers: list[Answer] = []  # to be given at the end
         self.ending_by: str | None = None  # who wanted the end
-        self._plans: dict[Any, Plan] = {}
-        self._policies: dict[str, BreakerPolicy] = {}  # that breakers were given, by their names
 
     # The workstream
 
@@ -56,7 +60,7 @@ class WorkstreamSeat:
         self.house.book.put(Entity.WORKSTREAM, self.record)
 
     def reopen(self, who: str | None, why: str | None) -> None:
-        """Begin the next generation of a workstream that has ended. Its tasks are there already."""
+        """Begin the next generation of a workstream that has ended."""
         now, before, book = self.house.book.now_us(), self.record, self.house.book
         after = replace(
             before,
@@ -70,10 +74,11 @@ class WorkstreamSeat:
             completed_at=None,
             deadline_at=None,
             last_error=None,
+            merge=None,
+            workspace=before.workspace if before.merge is None or before.merge.commit is None else None,
         )
         book.move(Entity.WORKSTREAM, before, after, WorkstreamTrigger.RESET, reason=why, who=who)
         self.record = after
-        self.move(WorkstreamState.READY, WorkstreamTrigger.ALL_TASKS_CREATED)
 
     # Its tasks, as long as they are no actors
 
@@ -125,7 +130,7 @@ class WorkstreamSeat:
     def pending_record(self, node: Node) -> TaskRecord:
         """The record of a task that waits. It follows from its definition, so that nobody has to keep it."""
         definition = node.definition
-        retry = self._retry_of(definition)
+        retry = self.planner.retry_of(definition)
         return TaskRecord(
             task_id(self.record.id, node.key),
             self.record.id,
@@ -135,7 +140,7 @@ class WorkstreamSeat:
             node.created_at,
             trigger=node.trigger,
             generation=node.generation,
-            max_retries=retry.max_attempts - 1,
+            max_retries=retry.retries_max,
             priority=self.definition.priority + definition.priority,
             optional=definition.optional,
             depends_on=node.depends_on,
@@ -171,65 +176,6 @@ class WorkstreamSeat:
             problems.append(Problem("$", f"workstream {self.record.id} is about to end: {self.record.ending}"))
         return new, problems
 
-    # How a task is run
-
-    def plan(self, node: Node) -> Plan:
-        """Raises `LookupError` where its function does not exist."""
-        definition = node.definition
-        if node.items is not None:
-            kinds = self.house.workplaces.kinds_for(GATHER)
-            return Plan(GATHER, kinds, frozenset(), self._retry_of(definition), 300.0, (0,), definition.checks)
-        key = (
-            definition.tool, definition.call, definition.retry, definition.timeout, definition.capabilities,
-            definition.expected_exit_codes, definition.breaker,
-        )  # fmt: skip
-        found = None if definition.checks else self._plans.get(key)
-        if found is None:
-            found = self._make_plan(definition)
-            if not definition.checks:
-                self._plans[key] = found
-        return found
-
-    def _make_plan(self, definition: Task) -> Plan:
-        tool = self.definition.tools.get(definition.tool or "", _DEFAULT_TOOL)
-        call = definition.call or tool.call
-        if call is None:
-            raise LookupError(f"task {definition.id} calls no function: programs and HTTP calls cannot be run here")
-        own = definition.breaker
-        breaker = definition.tool or (call if own is not None else None)
-        policy = own or tool.breaker
-        is_guarded = breaker is not None and policy.enabled
-        return Plan(
-            call,
-            self.house.workplaces.kinds_for(call),
-            frozenset((*definition.capabilities, *tool.capabilities)),
-            self._retry_of(definition),
-            definition.timeout if definition.timeout is not None else tool.timeout,
-            definition.expected_exit_codes or tool.expected_exit_codes,
-            definition.checks,
-            breaker if is_guarded else None,
-            policy if is_guarded else None,
-        )
-
-    def _retry_of(self, definition: Task) -> RetryPolicy:
-        if definition.retry is not None:
-            return definition.retry
-        tool = self.definition.tools.get(definition.tool or "")
-        return _DEFAULT_RETRY if tool is None else tool.retry
-
-    def open_breaker(self, plan: Plan) -> None:
-        """See to it that the breaker of a tool is there, and has the newest policy."""
-        name, policy = plan.breaker, plan.breaker_policy
-        if name is None or policy is None or self._policies.get(name) == policy:
-            return
-        self._policies[name] = policy
-        if name in self.house.breakers:
-            self.house.breakers[name].tell(m.NewPolicy(policy))
-        else:
-            self.house.breakers[name] = self.house.spawn(
-                Breaker, BreakerSeat(self.house, name, policy), f"breaker {name}"
-            )
-
     # What a task is given
 
     def condition(self, node: Node) -> bool:
@@ -256,6 +202,10 @@ class WorkstreamSeat:
         given = node.definition.inputs
         return bind(given, lambda parts: self._look_up(node, parts)) if given else {}
 
+    def job(self, node: Node, plan: Plan) -> Job:
+        """What it is to do. Raises `Unbound` where something has no value."""
+        return make_job(plan, self.inputs(node), lambda parts: self._look_up(node, parts))
+
     def absent(self, node: Node) -> list[Node]:
         """Nodes whose outputs it takes, and which are not in memory."""
         takes = node if node.map_of is None else node.map_of
@@ -272,13 +222,8 @@ class WorkstreamSeat:
     def _look_up(self, node: Node, parts: tuple[str, ...]) -> Any:
         name = ".".join(parts)
         match parts:
-            case ("params", *rest):
-                return follow(self.definition.params, tuple(rest), name)
-            case ("secrets", secret):
-                value = self.house.secret(secret)
-                if value is None:
-                    raise Unbound(f"${{{name}}} has no value: the variable {secret} is not set")
-                return value
+            case ("params" | "secrets", *_):
+                return self._look_up_outside(parts)
             case ("item", *rest):
                 return follow(self._item(node), tuple(rest), name)
             case (key, "output", *rest):
@@ -286,6 +231,41 @@ class WorkstreamSeat:
                 return follow(None if output is ABSENT else output, tuple(rest), name)
             case _:
                 raise InternalError(f"${{{name}}} was let through")
+
+    def _look_up_outside(self, parts: tuple[str, ...]) -> Any:
+        """What is known without any task."""
+        name = ".".join(parts)
+        match parts:
+            case ("params", *rest):
+                return follow(self.definition.params, tuple(rest), name)
+            case ("secrets", secret):
+                value = self.house.secret(secret)
+                if value is None:
+                    raise Unbound(f"${{{name}}} has no value: the variable {secret} is not set")
+                return value
+            case _:
+                raise InternalError(f"${{{name}}} was let through")
+
+    # Where it works
+
+    @property
+    def place(self) -> Place | None:
+        """What relative paths of its tasks refer to."""
+        if self.record.workspace is not None:
+            return Place(self.record.workspace, is_closed=True)
+        return None if self.definition.directory is None else Place(self.definition.directory)
+
+    @property
+    def lacks_workspace(self) -> bool:
+        return self.definition.workspace.kind is not WorkspaceKind.NONE and self.record.workspace is None
+
+    @property
+    def is_merged_into(self) -> bool:
+        """Whether what it did is to be merged in the end."""
+        return self.definition.workspace.kind is WorkspaceKind.WORKTREE and self.record.workspace is not None
+
+    def final_checks(self) -> tuple[Check, ...]:
+        return tuple(bind_check(check, self._look_up_outside) for check in self.definition.checks)
 
 
 _S, _T = TaskState, TaskTrigger

@@ -1,4 +1,4 @@
-"""The workplace: where a worker's attempts are run, on the loop, in threads, in a process, or in a simulation.
+"""The workplace: where a worker's attempts are run, on the loop, in threads, as processes, or in a simulation.
 
 An attempt ends in a `Report`, whatever the code in it does. What a workplace hears besides, signs of life and its own
 death, it passes on through `Hearing`. What running code may ask of the engine is behind `Services`.
@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from understudy.actors.definition import Task, WorkerDefinition, Workstream
+from understudy.actors.definition import Gives, HttpRequest, Task, WorkerDefinition, Workstream
+from understudy.actors.ports.workspaces import Place
 
 OUTPUT_BYTES_MAX = 2**20  # of one result, as JSON: a result is kept in memory and in the database
 
@@ -17,6 +18,19 @@ OUTPUT_BYTES_MAX = 2**20  # of one result, as JSON: a result is kept in memory a
 def token_of(task_id: str, generation: int, attempt: int) -> str:
     """Stands for one attempt and no other."""
     return f"{task_id}/{generation}/{attempt}"
+
+
+class Program(msgspec.Struct, frozen=True, gc=False):
+    """A program that is to be run, with nothing left to be filled in."""
+
+    argv: tuple[str, ...]  # with `shell`: the script, and what it finds in $1 and on
+    shell: bool = False
+    env: dict[str, str] = {}  # beside what the runtime itself has
+    cwd: str | None = None  # below the place, or a path of its own where the place is open
+    stdin: str | None = None
+    expected_exit_codes: tuple[int, ...] = (0,)
+    grace_s: float = 5.0  # between TERM and KILL
+    gives: Gives = Gives.TEXT
 
 
 class Order(msgspec.Struct, frozen=True, gc=False):
@@ -28,10 +42,13 @@ class Order(msgspec.Struct, frozen=True, gc=False):
     generation: int
     attempt: int
     worker_id: str
-    call: str  # module:function
     inputs: dict[str, Any]  # bound, with secrets in them: an order is never stored or shown
     timeout_s: float
     deadline_at: int  # microseconds since 1970
+    call: str | None = None  # module:function; exactly one of these three is given
+    program: Program | None = None
+    request: HttpRequest | None = None
+    place: Place | None = None  # where relative paths lead to
     secrets: tuple[str, ...] = ()  # names of variables of the environment whose values are to be hidden
     previous_error: str | None = None  # how the attempt before ended
     cause: str | None = None  # why there is an attempt after the first
@@ -111,4 +128,12 @@ class Services(Protocol):
 
     async def add(self, order: Order, tasks: Sequence[Task]) -> None:
         """Add tasks to the graph that the running one belongs to. Those that are there already are left as they are."""
+        ...
+
+
+class Audience(Services, Protocol):
+    """The same, and an ear for programs."""
+
+    def output(self, order: Order, line: str) -> None:
+        """A line that a program wrote, without secrets. Heard by whoever watches; the log has it as well."""
         ...

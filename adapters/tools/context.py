@@ -76,6 +76,11 @@ class TaskContext:
         return self.order.token
 
     @property
+    def directory(self) -> str | None:
+        """Where the task works: its workspace, or the folder of the file that it is written in."""
+        return None if self.order.place is None else self.order.place.directory
+
+    @property
     def inputs(self) -> dict[str, Any]:
         """As they were bound."""
         return self.order.inputs

@@ -5,9 +5,22 @@ from typing import Annotated
 
 import typer
 
-from understudy.runtime.cli import database, definition, lifecycle, log
+from understudy.runtime.cli import (
+    asking,
+    database,
+    definition,
+    history,
+    lifecycle,
+    listing,
+    log,
+    operating,
+    repairing,
+    run,
+    sample,
+    showing,
+)
 
-application = typer.Typer(name="understudy", no_args_is_help=True, add_completion=False)
+application = typer.Typer(name="understudy", no_args_is_help=True)
 
 
 def main() -> None:
@@ -30,13 +43,32 @@ def understudy(
     """A durable task orchestrator that lives inside one asyncio process."""
 
 
+operating.worker.command("ls")(listing.list_workers)
+operating.breaker.command("ls")(listing.list_breakers)
+
+application.command("init")(sample.init)
+application.command("run")(run.run)
+application.command("resume")(run.resume)
 application.command("validate")(definition.validate)
 application.command("graph")(definition.graph)
 application.command("schema")(definition.schema)
-application.command("lifecycle")(lifecycle.show)
+application.command("ls")(listing.ls)
+application.command("show")(showing.show)
+application.command("explain")(asking.explain)
+application.command("logs")(asking.logs)
+application.command("history")(history.history)
+application.command("cancel")(operating.cancel)
+application.command("skip")(operating.skip)
+application.command("resolve")(operating.resolve)
+application.command("reset")(operating.reset)
+application.command("give-up")(operating.give_up)
+application.add_typer(operating.worker, name="worker")
+application.add_typer(operating.breaker, name="breaker")
 application.command("check")(database.check)
+application.command("repair")(repairing.repair)
 application.command("doctor")(database.doctor)
 application.command("sql")(database.sql)
-application.command("validate-log")(log.validate_log)
 application.command("archive")(log.archive)
 application.command("show-archived")(log.show_archived)
+application.command("validate-log")(log.validate_log)
+application.command("lifecycle")(lifecycle.show)

@@ -6,34 +6,32 @@ from typing import Annotated
 import msgspec
 import typer
 
-from understudy.actors.lifecycle import Document
 from understudy.actors.ports.store import StoreRefused
+from understudy.runtime.cli.options import DEFAULT_DATABASE, AsDocument, AsJson, Database, NamedDatabase, name_database
 from understudy.runtime.cli.output import FOUND_FAULTS, fail, print_json, print_table, report
 
-Database = Annotated[Path, typer.Argument(help="The database of a runtime, such as state.db.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
-
-def check(database: Database, as_json: AsJson = False) -> None:
+def check(named: NamedDatabase = None, database: Database = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """Look for damage and inconsistencies. Changes nothing.
 
     Exits with 0 when all is well and with 1 when something was found.
     """
     from understudy.adapters.stores.sqlite.inspection import Finding, find_faults
 
+    path = named or database
     try:
-        found = list(find_faults(database))
+        found = list(find_faults(path))
     except StoreRefused as error:
         found = [Finding("refused", str(error))]
-    report(database, found, lambda finding: f"{finding.kind}: {finding.what}", as_json)
+    report(path, found, lambda finding: f"{finding}{name_database(path) if finding.remedy else ''}", as_json)
 
 
-def doctor(database: Database, as_json: AsJson = False) -> None:
+def doctor(named: NamedDatabase = None, database: Database = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """Say how a database is doing: sizes, durability, schema, owner, and what is in it."""
     from understudy.adapters.stores.sqlite.inspection import examine
 
     try:
-        condition = examine(database)
+        condition = examine(named or database)
     except StoreRefused as error:
         fail(str(error), FOUND_FAULTS)
     if as_json:
@@ -43,13 +41,13 @@ def doctor(database: Database, as_json: AsJson = False) -> None:
     said["owner_pid"] = condition.owner_pid or "nobody has it open"
     for name in ("workstreams", "tasks"):
         said[name] = ", ".join(f"{count} {state}" for state, count in said[name].items()) or "none"
-    print_table(str(database), ["what", "value"], [[name.replace("_", " "), value] for name, value in said.items()])
+    print_table(condition.path, ["what", "value"], [[name.replace("_", " "), value] for name, value in said.items()])
 
 
 def sql(
-    database: Database,
+    database: Annotated[Path, typer.Argument(help="The database of a runtime, such as state.db.")],
     statement: Annotated[str, typer.Argument(help="A SELECT.")],
-    document: Annotated[Document | None, typer.Option("--as", help="With the tables of this document.")] = None,
+    document: AsDocument = None,
     as_json: AsJson = False,
 ) -> None:
     """Read with SQL. Nothing can be changed; with --as a document's own tables and columns are there."""

@@ -8,7 +8,8 @@ import msgspec
 import typer
 
 from understudy.actors.definition import DefinitionError, Problem, Workstream
-from understudy.runtime.cli.output import fail, print_json
+from understudy.runtime.cli.output import print_json
+from understudy.runtime.cli.problems import print_all, print_problems
 from understudy.runtime.definition import drawing, load
 
 BAD_DEFINITION = 5  # the exit code for a definition that cannot be used
@@ -40,11 +41,8 @@ def validate(
     if as_json:
         print_json(problems)
     else:
-        for problem in problems:
-            typer.echo(_explained(problem), err=True)
+        print_all(problems)
     if problems:
-        if not as_json:
-            typer.echo(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}", err=True)
         raise typer.Exit(BAD_DEFINITION)
 
 
@@ -69,18 +67,7 @@ def graph(
     try:
         definition = load(file)
     except DefinitionError as error:
-        fail("\n".join(_explained(problem) for problem in error.problems), BAD_DEFINITION)
+        print_problems(error)
+        raise typer.Exit(BAD_DEFINITION) from None
     draw = {GraphFormat.TEXT: drawing.text, GraphFormat.MERMAID: drawing.mermaid, GraphFormat.DOT: drawing.dot}
     typer.echo(draw[form](definition), nl=False)
-
-
-def _explained(problem: Problem) -> str:
-    """A problem as a compiler shows it: place, message, the line with a caret, and the remedy."""
-    lines = [str(msgspec.structs.replace(problem, suggestion=None))]
-    if problem.file and problem.line and problem.column:
-        source = Path(problem.file).read_text(encoding="utf-8", errors="replace").split("\n")
-        if problem.line <= len(source):
-            lines += [f"    {source[problem.line - 1]}", f"    {' ' * (problem.column - 1)}^"]
-    if problem.suggestion:
-        lines.append(f"    {problem.suggestion}")
-    return "\n".join(lines)

@@ -7,7 +7,7 @@ import typer
 
 from understudy.actors.lifecycle import Document
 from understudy.actors.ports.store import StoreError
-from understudy.runtime.cli.database import AsJson, Database
+from understudy.runtime.cli.options import DEFAULT_DATABASE, AsJson, Database, NamedDatabase
 from understudy.runtime.cli.output import FOUND_FAULTS, fail, print_json, print_table, report
 
 
@@ -31,7 +31,8 @@ def validate_log(
 
 
 def archive(
-    database: Database,
+    named: NamedDatabase = None,
+    database: Database = DEFAULT_DATABASE,
     folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path(".state/archive"),
     older_than: Annotated[float, typer.Option(help="Days since the end of a workstream.", min=0)] = 7.0,
     as_json: AsJson = False,
@@ -43,12 +44,14 @@ def archive(
     from understudy.adapters.stores.archive import ArchiveError, archive_finished
     from understudy.adapters.stores.sqlite import SqliteStore
 
+    path = named or database
+
     async def run() -> list[str]:
-        async with SqliteStore(database) as store:
+        async with SqliteStore(path) as store:
             return await archive_finished(store, folder, wall_us(), older_than * 86_400)
 
-    if not database.is_file():
-        fail(f"{database} is not there")
+    if not path.is_file():
+        fail(f"{path} is not there")
     try:
         done = anyio.run(run)
     except (StoreError, ArchiveError) as error:

@@ -1,6 +1,7 @@
 """How the command speaks: tables for people, one line on standard error for what went wrong."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -8,12 +9,29 @@ import msgspec
 import typer
 
 FOUND_FAULTS = 1  # the exit code of a command that looked for faults and found some
+REFUSED = 1  # the exit code of a command whose target is not there, or is not in a state for it
 BAD_USE = 2  # the exit code of a command that was asked for something it cannot do
 
 
 def fail(message: str, code: int = BAD_USE) -> NoReturn:
     typer.echo(f"understudy: {message}", err=True)
     raise typer.Exit(code)
+
+
+@contextmanager
+def telling_errors() -> Iterator[None]:
+    """What is wrong with the database is bad use; what is wrong with a target is a refusal."""
+    from understudy.actors.errors import MisuseError, UnderstudyError
+    from understudy.actors.ports.store import DamagedRow, StoreRefused
+
+    try:
+        yield
+    except (StoreRefused, MisuseError) as error:
+        fail(str(error))
+    except DamagedRow as error:
+        fail(f"{error}; or see with `understudy check` what would mend it", REFUSED)
+    except UnderstudyError as error:
+        fail(str(error), REFUSED)
 
 
 def report(subject: Path, found: Sequence[Any], show: Callable[[Any], str], as_json: bool) -> None:

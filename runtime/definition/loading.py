@@ -43,7 +43,9 @@ def load(path: str | Path) -> Workstream:
         raise DefinitionError([Problem("$", f"it cannot be read: {error.strerror}", None, file)]) from None
     except UnicodeDecodeError as error:
         raise DefinitionError([Problem("$", f"it is not UTF-8: {error.reason}", None, file)]) from None
-    return load_text(text, form, file)
+    definition = load_text(text, form, file)
+    directory = path.parent.resolve() / (definition.directory or "")
+    return msgspec.structs.replace(definition, directory=str(directory.resolve()))
 
 
 def load_text(text: str, form: Format, file: str | None = None) -> Workstream:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from understudy.actors.lifecycle import MACHINES, Entity
+from understudy.actors.engine.remedies import name_target
+from understudy.actors.lifecycle import MACHINES, Entity, TaskState
 from understudy.actors.lifecycle.invariants import (
     Breach,
     check_history,
@@ -24,21 +25,23 @@ from understudy.actors.lifecycle.invariants import (
 from understudy.actors.ports.store import DamagedRow, StoreRefused
 from understudy.actors.records import Record, TaskRecord, Transition, WorkerRecord, WorkstreamRecord, task_id
 from understudy.adapters.stores.sqlite import rows
-from understudy.adapters.stores.sqlite.connection import uri_of
 from understudy.adapters.stores.sqlite.durability import Durability
-from understudy.adapters.stores.sqlite.ownership import owner_of, refuse_stranger
+from understudy.adapters.stores.sqlite.ownership import owner_of
+from understudy.adapters.stores.sqlite.reader import PAGE, UNREADABLE, open_read_only
 from understudy.adapters.stores.sqlite.statements import SCHEMA_VERSION, STATEMENTS, migrations
 
-PAGE: Final = 1_000
-_UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)  # names and messages can be damaged, too
 T = TypeVar("T")
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that is wrong with a database."""
 
     kind: str  # damaged or inconsistent
     what: str
+    remedy: str | None = None  # a command that mends it
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.what}" + (f"; mend it with: {self.remedy}" if self.remedy else "")
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -56,33 +59,11 @@ class Condition(msgspec.Struct, frozen=True):
     tasks: dict[str, int]
 
 
-def open_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that cannot change the file, whoever has it open."""
-    if not path.is_file():
-        raise StoreRefused(f"{path} is not there")
-    try:
-        refuse_stranger(path)
-        connection = sqlite3.connect(uri_of(path, "ro"), uri=True, isolation_level=None)
-        connection.text_factory = _lenient
-        [(version,)] = connection.execute("PRAGMA user_version").fetchall()
-    except _UNREADABLE as error:
-        raise StoreRefused(f"{path} cannot be read: {error}; restore a copy") from None
-    if version != SCHEMA_VERSION:
-        connection.close()
-        raise StoreRefused(f"{path} has schema {version}, and this understudy reads {SCHEMA_VERSION}")
-    return connection
-
-
-def _lenient(data: bytes) -> str:
-    """Text that is damaged is read all the same: its checksum tells, row by row."""
-    return data.decode(errors="replace")
-
-
 def examine(path: Path) -> Condition:
     connection = open_read_only(path)
     try:
         return _condition_of(path, connection)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise StoreRefused(f"{path} is damaged: {error}; restore a copy") from None
     finally:
         connection.close()
@@ -112,7 +93,7 @@ def find_faults(path: Path) -> Iterator[Finding]:
     try:
         yield from _of_file(connection)
         yield from _Inspection(connection).run()
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         yield Finding("damaged", f"the file cannot be read on: {error}")
     finally:
         connection.close()
@@ -153,7 +134,8 @@ class _Inspection:
                     yield from _told(check_task(record, self._state_in(record.workstream_id)))
                     workstream = self._workstream(record.workstream_id)
                     if workstream is not None:
-                        yield from _told(check_workstream(workstream, [record]))
+                        remedy = f"understudy reset {record.id}" if record.state is TaskState.FAILED else None
+                        yield from _told(check_workstream(workstream, [record]), remedy)
                 case WorkerRecord():
                     yield from _told(check_worker(record))
                 case _:
@@ -199,7 +181,7 @@ class _Inspection:
                 yield Finding("inconsistent", f"{entity.value} {record_id} has moves but no record")
             elif last and (found[0][1], found[0][2]) != (last[0].to_state, last[0].generation):
                 what = f"{entity.value} {record_id} is {found[0][1]}, but its last move led to {last[0].to_state}"
-                yield Finding("inconsistent", what)
+                yield Finding("inconsistent", what, _repairing(entity, record_id))
         yield from self._damage()
 
     def _of_results(self) -> Iterator[Finding]:
@@ -215,7 +197,7 @@ class _Inspection:
 
     def _records(self, entity: Entity) -> Iterator[Record]:
         for row in self._pages(f"page_of_{entity.value}", (b"",)):
-            record = self._read(lambda row: rows.read_whole_row(entity, row), row)
+            record = self._read(lambda row: rows.read_whole_row(entity, row), row, _repairing(entity, row[0]))
             if record is not None:
                 yield record
 
@@ -233,11 +215,11 @@ class _Inspection:
                 yield row[:-size]
             after = page[-1][-size:]
 
-    def _read(self, read: Callable[[rows.Row], T], row: rows.Row) -> T | None:
+    def _read(self, read: Callable[[rows.Row], T], row: rows.Row, remedy: str | None = None) -> T | None:
         try:
             return read(row)
         except (DamagedRow, msgspec.MsgspecError, TypeError, ValueError) as error:
-            self.damaged.append(Finding("damaged", str(error)))
+            self.damaged.append(Finding("damaged", str(error), remedy))
             return None
 
     def _damage(self) -> Iterator[Finding]:
@@ -245,8 +227,12 @@ class _Inspection:
         return iter(found)
 
 
-def _told(breaches: Iterator[Breach]) -> Iterator[Finding]:
-    return (Finding("inconsistent", str(breach)) for breach in breaches)
+def _told(breaches: Iterator[Breach], remedy: str | None = None) -> Iterator[Finding]:
+    return (Finding("inconsistent", str(breach), remedy) for breach in breaches)
+
+
+def _repairing(entity: Entity, record_id: str) -> str:
+    return f"understudy repair {name_target(entity, record_id)}"
 
 
 def _remember_last(moves: Iterator[Transition], last: list[Transition]) -> Iterator[Transition]:

@@ -90,6 +90,10 @@ SELECT 'last_sequence', CAST(max(coalesce((SELECT max(sequence) FROM state_trans
 -- One record's moves in order.
 SELECT * FROM state_transitions WHERE record_id = ? AND entity = ? AND sequence > ? ORDER BY sequence LIMIT ?
 
+-- name: last_move
+-- What led to how a record is now.
+SELECT * FROM state_transitions WHERE record_id = ? AND entity = ? ORDER BY sequence DESC LIMIT 1
+
 -- name: trail
 -- Everybody's moves in order.
 SELECT * FROM state_transitions WHERE sequence > ? ORDER BY sequence LIMIT ?
@@ -161,6 +165,10 @@ SELECT state, count(*) FROM workstreams GROUP BY state ORDER BY state
 
 -- name: count_tasks_by_state
 SELECT state, count(*) FROM tasks GROUP BY state ORDER BY state
+
+-- name: count_tasks_of_workstream
+-- The ids of a workstream's tasks are those between the two.
+SELECT state, count(*) FROM tasks WHERE id > ? AND id < ? GROUP BY state ORDER BY state
 
 -- name: state_of_task
 SELECT state FROM tasks WHERE id = ?

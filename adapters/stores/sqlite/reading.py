@@ -6,6 +6,7 @@ when the views are made; nothing is stored twice.
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from typing import Any, Final
 from understudy.actors.lifecycle import DOCUMENTS, Document, Entity
 from understudy.actors.lifecycle.vocabulary import ByPrevious, ByRun, Vocabulary
 from understudy.actors.ports.store import StoreRefused
-from understudy.adapters.stores.sqlite.inspection import open_read_only
+from understudy.adapters.stores.sqlite.reader import open_read_only
 
 _READING: Final = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
@@ -36,6 +37,13 @@ def query(path: Path, statement: str, document: Document | None = None) -> tuple
         connection.close()
         raise StoreRefused("the statement cannot be run: only reading is allowed")
     return [column[0] for column in cursor.description], _rows(connection, cursor)
+
+
+def ids_beginning(path: Path, table: str, start: str, limit: int) -> list[str]:
+    """Ids of a table that begin so, in their order."""
+    statement = f"SELECT id FROM {table} WHERE id >= ? AND substr(id, 1, ?) = ? ORDER BY id LIMIT ?"  # noqa: S608 - ours
+    with closing(open_read_only(path)) as connection:
+        return [each for (each,) in connection.execute(statement, (start, len(start), start, limit))]
 
 
 def views_of(document: Document) -> str:

@@ -16,10 +16,10 @@ from understudy.actors.lifecycle import Document, Entity
 from understudy.actors.ports.store import AttemptQuery, StoreRefused
 from understudy.adapters.stores.sqlite import SqliteStore
 from understudy.adapters.stores.sqlite.inspection import examine, find_faults
+from understudy.adapters.stores.sqlite.reader import attempts_statement
 from understudy.adapters.stores.sqlite.reading import query
 from understudy.adapters.stores.sqlite.rows import snapshot_row
 from understudy.adapters.stores.sqlite.statements import STATEMENTS
-from understudy.adapters.stores.sqlite.store import attempts_statement
 
 
 @pytest.fixture

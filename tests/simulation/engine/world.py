@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-from understudy.actors.definition import Check, RetryPolicy, Task, WorkerDefinition, Workstream
+from understudy.actors.definition import Check, RetryPolicy, Task, WorkerDefinition, Workspace, Workstream
 from understudy.actors.engine.engine import Engine, Recovery
 from understudy.actors.engine.house import GATHER, House, Limits
 from understudy.actors.engine.requests import Done, Operation, Request
@@ -13,8 +13,10 @@ from understudy.actors.journal import Book
 from understudy.actors.kernel import Promise, SimulatedKernel
 from understudy.actors.lifecycle import MACHINES, Entity
 from understudy.actors.lifecycle.invariants import check_history, check_task, check_worker, check_workstream
+from understudy.actors.ports.checks import Subject
 from understudy.actors.ports.store import Batch, StoreUnavailable
 from understudy.actors.ports.workplace import Hearing, Order, Report
+from understudy.actors.ports.workspaces import MergePlan, WorkspaceError
 from understudy.actors.records import Attempt, CheckResult, TaskRecord, Transition, WorkerRecord, WorkstreamRecord
 from understudy.adapters.stores.memory import MemoryStore
 
@@ -104,9 +106,9 @@ class ScriptedChecks:
     def __init__(self, world: "World") -> None:
         self.world = world
 
-    async def run(
-        self, checks: tuple[Check, ...], task_id: str, generation: int, attempt: int, output: Any
-    ) -> list[CheckResult]:
+    async def run(self, checks: tuple[Check, ...], subject: Subject) -> list[CheckResult]:
+        self.world.subjects.append((checks, subject))
+        task_id, generation, attempt = subject.task_id, subject.generation, subject.attempt
         if self.world.checks_take_s:
             await self.world.kernel.sleep(self.world.checks_take_s)
         now = EPOCH_US + int(self.world.kernel.clock.now() * 1e6)
@@ -117,6 +119,41 @@ class ScriptedChecks:
             )
             for position, fault in enumerate(found)
         ]
+
+
+class ScriptedWorkspaces:
+    """Keeps what was asked for, and does what the world says: a conflict, or an error by the name of the step."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.conflicts: tuple[str, ...] = ()
+        self.broken: set[str] = set()  # steps that fail
+        self.held: set[str] = set()  # workstreams whose turn it is to merge
+
+    def _ask(self, step: str, workstream_id: str) -> None:
+        self.asked.append(f"{step} {workstream_id}")
+        if step in self.broken:
+            raise WorkspaceError(f"cannot {step}")
+
+    async def prepare(self, workstream_id: str, workspace: Workspace, directory: str | None) -> str:
+        self._ask("prepare", workstream_id)
+        return f"/work/{workstream_id}"
+
+    async def plan_merge(self, workstream_id: str, workspace: Workspace, path: str) -> MergePlan:
+        self._ask("plan", workstream_id)
+        if not self.conflicts:
+            self.held.add(workstream_id)
+        return MergePlan("understudy/ws", "main", 1, ("a.py",), self.conflicts)
+
+    async def merge(self, workstream_id: str, workspace: Workspace, path: str) -> str:
+        self._ask("merge", workstream_id)
+        return "c0ffee"
+
+    def let_go(self, workstream_id: str) -> None:
+        self.held.discard(workstream_id)
+
+    async def remove(self, workstream_id: str, workspace: Workspace, path: str) -> None:
+        self._ask("remove", workstream_id)
 
 
 class World:
@@ -131,11 +168,14 @@ class World:
         limits: Limits | None = None,
         secrets: dict[str, str] | None = None,
         opening: Takes | None = None,
+        workspaces: ScriptedWorkspaces | None = None,
     ) -> None:
         self.script = script
         self.workers = workers
         self.faults: Callable[[str, int], str | None] = lambda name, attempt: None  # that checks find
         self.checks_take_s = 0.0
+        self.subjects: list[tuple[tuple[Check, ...], Subject]] = []  # that checks were run on
+        self.workspaces = workspaces or ScriptedWorkspaces()
         self.kernel = SimulatedKernel(seed)
         self.store = store or MemoryStore()
         self.runs: list[Order] = []
@@ -160,6 +200,7 @@ class World:
             store=self.store,
             workplaces=self,
             checks=ScriptedChecks(self),
+            workspaces=self.workspaces,
             secret=self._secrets.get,
             note=lambda event, **fields: self.notes.append((event, fields)),
             owner=f"runtime-{self._at}",
@@ -235,7 +276,8 @@ class World:
             fiber._coroutine.close()
         if isinstance(self.store, MortalStore):
             self.store.commits_max = inf
-        given: dict[str, Any] = {"seed": 2, "workers": self.workers, "limits": self._limits, **changes}
+        again = {"seed": 2, "workers": self.workers, "limits": self._limits, "workspaces": self.workspaces}
+        given: dict[str, Any] = {**again, **changes}
         return World(self.script, store=self.store, at=elapsed, **given)
 
     def workstream(self, workstream_id: str = "ws") -> WorkstreamRecord:

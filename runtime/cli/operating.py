@@ -1,0 +1,180 @@
+"""What operators do from a shell: each command opens a database at rest, does one thing, and says what became of it."""
+
+import getpass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from understudy.runtime.cli.options import (
+    DEFAULT_DATABASE,
+    AsJson,
+    Breaker,
+    Database,
+    RequestId,
+    Target,
+    Who,
+    Why,
+    Worker,
+    name_database,
+)
+from understudy.runtime.cli.output import fail, print_json, telling_errors
+
+worker = typer.Typer(no_args_is_help=True, help="Workers: what runs tasks.")
+breaker = typer.Typer(no_args_is_help=True, help="Breakers: what keeps tasks from a tool that fails.")
+
+
+def cancel(
+    target: Target,
+    why: Why = None,
+    who: Who = None,
+    request_id: RequestId = None,
+    database: Database = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel a workstream with all that belongs to it, or one task."""
+    _operate("cancel", target, database, as_json, who=who, why=why, request_id=request_id)
+
+
+def skip(
+    target: Target,
+    why: Why = None,
+    who: Who = None,
+    request_id: RequestId = None,
+    database: Database = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Leave a task out: what depends on it goes on as if it had succeeded."""
+    _operate("skip", target, database, as_json, who=who, why=why, request_id=request_id)
+
+
+def resolve(
+    target: Target,
+    output: Annotated[str | None, typer.Option("--output", metavar="JSON", help="What the task has given.")] = None,
+    why: Why = None,
+    who: Who = None,
+    request_id: RequestId = None,
+    database: Database = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Say that somebody has done by hand what a task, or a blocked workstream, was to do."""
+    given = None if output is None else _read_json(output)
+    _operate("resolve", target, database, as_json, who=who, why=why, request_id=request_id, output=given)
+
+
+def reset(
+    target: Target,
+    why: Why = None,
+    who: Who = None,
+    request_id: RequestId = None,
+    database: Database = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Begin a task or a workstream that has ended once more, as its next generation."""
+    _operate("reset", target, database, as_json, who=who, why=why, request_id=request_id)
+
+
+def give_up(
+    target: Target,
+    why: Why = None,
+    who: Who = None,
+    request_id: RequestId = None,
+    database: Database = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Let a task that waits for its breaker fail now, or a blocked workstream."""
+    _operate("give_up", target, database, as_json, who=who, why=why, request_id=request_id)
+
+
+@worker.command("pause")
+def pause(target: Worker, why: Why = None, who: Who = None, database: Database = DEFAULT_DATABASE) -> None:
+    """Let a worker take no new tasks."""
+    _operate("pause", target, database, as_json=False, who=who, why=why)
+
+
+@worker.command("resume")
+def resume(target: Worker, why: Why = None, who: Who = None, database: Database = DEFAULT_DATABASE) -> None:
+    """Let a paused worker take tasks again."""
+    _operate("resume", target, database, as_json=False, who=who, why=why)
+
+
+@worker.command("drain")
+def drain(target: Worker, why: Why = None, who: Who = None, database: Database = DEFAULT_DATABASE) -> None:
+    """Let a worker end when its tasks have."""
+    _operate("drain", target, database, as_json=False, who=who, why=why)
+
+
+@worker.command("terminate")
+def terminate(target: Worker, why: Why = None, who: Who = None, database: Database = DEFAULT_DATABASE) -> None:
+    """End a worker now; its tasks go to others."""
+    _operate("terminate", target, database, as_json=False, who=who, why=why)
+
+
+@breaker.command("trip")
+def trip(
+    target: Breaker,
+    why: Why = None,
+    who: Who = None,
+    request_id: RequestId = None,
+    database: Database = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Keep everybody from a tool."""
+    _operate("trip", target, database, as_json, who=who, why=why, request_id=request_id)
+
+
+@breaker.command("reset")
+def reset_breaker(
+    target: Breaker,
+    why: Why = None,
+    who: Who = None,
+    request_id: RequestId = None,
+    database: Database = DEFAULT_DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Let everybody use a tool again."""
+    _operate("reset_breaker", target, database, as_json, who=who, why=why, request_id=request_id)
+
+
+def name_user() -> str | None:
+    """The login of whoever types the command, where there is one."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return None
+
+
+def _operate(operation: str, target: str, database: Path, as_json: bool, *, who: str | None, **said: Any) -> None:
+    import anyio
+
+    from understudy.actors.engine.requests import Done, Operation, Request
+    from understudy.actors.lifecycle import MACHINES, Trait
+    from understudy.runtime.resting import Resting
+
+    wish = Operation(operation)
+    request = Request(wish, target, who or name_user(), **said)
+
+    async def run() -> Done:
+        async with Resting(database) as resting:
+            return await resting.operate(request)
+
+    with telling_errors():
+        done = anyio.run(run)
+    if as_json:
+        print_json(done)
+        return
+    ends = {state for machine in MACHINES.values() for state in machine.having(Trait.TERMINAL)}
+    goes_on = wish in (Operation.RESET, Operation.SKIP, Operation.RESOLVE) and (done.state not in ends or "/" in target)
+    generation = f" (generation {done.generation})" if wish is Operation.RESET else ""
+    go_on = f"understudy run --resume {target.partition('/')[0]}{name_database(database)}"
+    hint = f"; go on with: {go_on}" if goes_on else ""
+    typer.echo(f"{done.target} is {done.state}{generation}{hint}")
+
+
+def _read_json(text: str) -> Any:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        fail(f"--output is not JSON: {error}; write a text with its quotes, as '\"text\"'")

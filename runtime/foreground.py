@@ -1,0 +1,196 @@
+"""One workstream, run in the foreground of a terminal: started or resumed, shown, and stopped in order by a signal.
+
+The first signal cancels the workstream and lets what runs end; the second one ends everything at once, as a crash
+would. Nothing is lost either way: what was cancelled can be resumed, what was cut off is recovered.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+import msgspec
+
+from understudy.actors.definition import WorkerDefinition, WorkerKind, Workstream
+from understudy.actors.engine.requests import Conflict, NotFound
+from understudy.actors.lifecycle import WORKSTREAM, Entity, InvalidTransition, Trait, WorkstreamState
+from understudy.actors.ports.store import Batch
+from understudy.actors.ports.workplace import Order
+from understudy.actors.records import WorkstreamRecord
+from understudy.runtime.runtime import DEFAULT_WORKERS, Runtime
+from understudy.runtime.views.scene import Scene
+from understudy.runtime.watching import Watcher
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POOLED = frozenset({WorkerKind.PROGRAM, WorkerKind.THREAD})
+
+
+class View(Watcher, Protocol):
+    """A watcher that can also be told something."""
+
+    def note(self, text: str) -> None: ...
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a run ended."""
+
+    record: WorkstreamRecord
+    scene: Scene
+    others: int  # workstreams in the same database that are not done
+    was_cut_off: bool = False  # by a second signal
+
+
+class Foreground:
+    """Runs one workstream of a database to its end."""
+
+    def __init__(
+        self,
+        database: Path,
+        workers: Sequence[WorkerDefinition],
+        show: Callable[[Scene], AbstractContextManager[View]],
+    ) -> None:
+        self._database = database
+        self._workers = workers
+        self._show = show
+        self._signals = 0
+        self._view: View | None = None
+        self._moved = asyncio.Event()
+
+    async def start(self, definition: Workstream, params: dict[str, Any]) -> Ended:
+        """Submit a workstream, and run it."""
+        async with self._open() as runtime:
+            target = definition.id or runtime.new_id()
+            named = msgspec.structs.replace(definition, id=target)
+            return await self._run(runtime, target, lambda: runtime.submit(named, params=params, who=_login()))
+
+    async def resume(self, workstream_id: str) -> Ended:
+        """Go on with a workstream: one that a crash has cut off, that is blocked, or that has ended without success."""
+        async with self._open() as runtime:
+            record = await runtime.workstream(workstream_id)
+
+            async def go_on() -> None:
+                found = record
+                if found.ending is not None:
+                    found = await runtime.wait_for_workstream(workstream_id)
+                if found.state is WorkstreamState.BLOCKED or _has_failed(found):
+                    await runtime.reset(workstream_id, who=_login(), why="resumed")
+
+            return await self._run(runtime, workstream_id, go_on)
+
+    # One run
+
+    def _open(self) -> Runtime:
+        return Runtime(self._database, workers=self._workers, log=_Notes(self))
+
+    async def _run(self, runtime: Runtime, workstream_id: str, begin: Callable[[], Any]) -> Ended:
+        scene = Scene(workstream_id)
+        await _look_around(runtime, scene)
+        with self._show(scene) as view:
+            self._view = view
+            runtime.watchers.add(view)
+            runtime.watchers.add(self)
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._listen, runtime, workstream_id)
+                await begin()
+                await self._wait(scene)
+                group.cancel_scope.cancel()
+            runtime.watchers.remove(view)
+        if self._signals > 1:
+            await runtime.kill()
+        record = scene.workstreams.get(workstream_id)
+        if record is None:
+            raise NotFound(f"workstream {workstream_id} was not taken in")
+        return Ended(record, scene, await _count_others(runtime, scene), self._signals > 1)
+
+    async def _wait(self, scene: Scene) -> None:
+        while self._signals < 2 and not scene.is_over:
+            self._moved.clear()
+            await self._moved.wait()
+
+    def landed(self, batch: Batch) -> None:
+        """Something has moved: look whether it is over. The view, which was told before, has kept the scene."""
+        self._moved.set()
+
+    def heard(self, order: Order, line: str) -> None:
+        """The view shows it."""
+
+    async def _listen(self, runtime: Runtime, workstream_id: str) -> None:
+        with anyio.open_signal_receiver(*SIGNALS) as received:
+            async for number in received:
+                self._signals += 1
+                if self._signals > 1:
+                    self._moved.set()
+                    return
+                self._tell(f"{number.name}: cancelling; once more to stop at once")
+                try:
+                    await runtime.cancel(workstream_id, who=_login(), why=f"{number.name} in the terminal")
+                except (Conflict, InvalidTransition, NotFound) as error:
+                    self._tell(str(error))
+
+    def _tell(self, text: str) -> None:
+        if self._view is not None:
+            self._view.note(text)
+
+    def log(self, text: str) -> None:
+        """What the runtime has to say besides."""
+        self._tell(text)
+
+
+def workers_for(definition: Workstream | None, slots: int | None) -> tuple[WorkerDefinition, ...]:
+    """The workers that a definition asks for, and the usual ones of the kinds that it says nothing of."""
+    own = () if definition is None else definition.workers
+    kinds = {each.kind for each in own}
+    usual = [
+        msgspec.structs.replace(each, max_concurrent_tasks=slots) if slots and each.kind in _POOLED else each
+        for each in DEFAULT_WORKERS
+        if each.kind not in kinds
+    ]
+    return (*own, *usual)
+
+
+async def _look_around(runtime: Runtime, scene: Scene) -> None:
+    """See what is there already: the workstream with its tasks, where it is resumed, workers and breakers."""
+    for worker in await runtime.workers():
+        scene.see(Entity.WORKER, worker.id, worker)
+    for breaker in await runtime.breakers():
+        scene.see(Entity.BREAKER, breaker.id, breaker)
+    try:
+        record = await runtime.workstream(scene.root_id)
+    except NotFound:
+        return
+    scene.see(Entity.WORKSTREAM, record.id, record)
+    async for task in runtime.all_tasks(record.id):
+        scene.see(Entity.TASK, task.id, task)
+
+
+async def _count_others(runtime: Runtime, scene: Scene) -> int:
+    return len(set(runtime.house.workstreams) - set(scene.workstreams))
+
+
+def _has_failed(record: WorkstreamRecord) -> bool:
+    return WORKSTREAM.is_terminal(record.state) and Trait.SATISFIES not in WORKSTREAM.states[record.state]
+
+
+def _login() -> str | None:
+    return os.environ.get("USER") or os.environ.get("LOGNAME")
+
+
+class _Notes:
+    """The runtime's log: what the view does not have as a move already."""
+
+    def __init__(self, foreground: Foreground) -> None:
+        self._foreground = foreground
+
+    def info(self, event: str, **fields: Any) -> None: ...
+
+    def warning(self, event: str, **fields: Any) -> None:
+        if "trigger" not in fields:
+            said = ", ".join(f"{name}: {value}" for name, value in fields.items() if name != "stack")
+            self._foreground.log(f"{event} ({said})" if said else event)
+
+    error = warning
+    critical = warning
