@@ -40,6 +40,7 @@ from understudy.runtime.definition import Flow
 from understudy.runtime.handles import Handle
 from understudy.runtime.logs import default_log, log_batch
 from understudy.runtime.queries import Queries
+from understudy.runtime.runnable import find_unrunnable
 from understudy.runtime.services import RuntimeServices
 from understudy.runtime.watching import Watchers
 
@@ -70,6 +71,7 @@ class Runtime(Queries):
         self._clock = ResponsiveClock(self._note_stall)
         self._kernel = LoopKernel(grace_s=grace_s, clock=self._clock)
         self._watchdog: Watchdog | None = None
+        self._checks = RealChecks()
         self._folders = Folders(Path(path).resolve())
         self.watchers = Watchers(self.log)
         self._engine: Engine | None = None
@@ -100,7 +102,7 @@ class Runtime(Queries):
             book=book,
             store=store,
             workplaces=RealWorkplaces(RuntimeServices(self), self._folders),
-            checks=RealChecks(),
+            checks=self._checks,
             workspaces=RealWorkspaces(self._folders),
             secret=os.environ.get,
             note=self.log.warning,
@@ -126,6 +128,7 @@ class Runtime(Queries):
                 await self._engine.close_workplaces()
         finally:
             self._clock.stop()
+            self._checks.close()
             if self._watchdog is not None:
                 self._watchdog.stop()
                 self._watchdog = None
@@ -254,7 +257,7 @@ class Runtime(Queries):
         """Everything that is wrong with a definition, and what this runtime cannot run."""
         problems = find_problems(definition)
         if not problems:
-            problems = _find_unrunnable(definition, self.house)
+            problems = find_unrunnable(definition, self.house.workplaces)
         if problems:
             raise DefinitionError(problems)
 
@@ -275,22 +278,3 @@ class Runtime(Queries):
 
     def _report_stall(self, stalled_s: float, stack: str) -> None:
         self.log.warning("the loop is blocked: use a thread or a process", stalled_s=round(stalled_s, 3), stack=stack)
-
-
-def _find_unrunnable(definition: Workstream, house: House) -> list[Problem]:
-    problems: list[Problem] = []
-    known: dict[str, str | None] = {}
-    for index, task in enumerate(definition.tasks):
-        tool = definition.tools.get(task.tool or "")
-        call = task.call or (tool.call if tool is not None else None)
-        if call is None:
-            continue
-        if call not in known:
-            try:
-                house.workplaces.kinds_for(call)
-                known[call] = None
-            except LookupError as error:
-                known[call] = str(error)
-        if (fault := known[call]) is not None:
-            problems.append(Problem(f"$.tasks[{index}].call", fault))
-    return problems

@@ -98,8 +98,6 @@ def _print_fact(name: str, value: str | None) -> None:
 def _print_remedies(explained: Explained) -> None:
     typer.secho("what to do", bold=True)
     if explained.owner_pid is not None:
-        typer.echo(
-            f"  pid {explained.owner_pid} has the database open: stop it before a command that changes something"
-        )
+        typer.echo(f"  pid {explained.owner_pid} has the database open: stop it before you change something")
     for each in explained.explanation.remedies:
         typer.echo(f"  {each.command}\n      {each.when}")

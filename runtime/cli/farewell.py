@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from understudy.actors.lifecycle import TaskState, WorkstreamState
+from understudy.actors.records import WorkstreamRecord
 from understudy.adapters.folders import Folders
 from understudy.runtime.cli.options import DEFAULT_DATABASE
 from understudy.runtime.foreground import Ended
@@ -25,10 +26,8 @@ def say(ended: Ended, database: Path, code: int) -> None:
         typer.echo(f"  and {len(failed) - FAILED_SHOWN} more that failed")
     if record.last_error and code:
         typer.echo(f"  why: {record.last_error}")
-    if record.merge is not None and record.merge.commit is not None:
-        typer.echo(
-            f"  merged into {record.merge.target} as {record.merge.commit[:12]}: {', '.join(record.merge.files)}"
-        )
+    for stream in scene.workstreams.values():
+        _say_merged(stream)
     for command, when in _ways_on(ended, database, code):
         typer.echo(f"  {command}   {when}")
     if ended.others:
@@ -40,6 +39,13 @@ def _say_failed(view: TaskView, name: str, database: Path) -> None:
     logs = Folders(database.resolve()).logs(view.workstream_id, view.key)
     if logs:
         typer.echo(f"    its output is in {logs[-1].path}")
+
+
+def _say_merged(stream: WorkstreamRecord) -> None:
+    merge = stream.merge
+    if merge is not None and merge.commit is not None:
+        files = ", ".join(merge.files) or "nothing"
+        typer.echo(f"  {stream.name or stream.id} merged into {merge.target} as {merge.commit[:12]}: {files}")
 
 
 def _ways_on(ended: Ended, database: Path, code: int) -> list[tuple[str, str]]:

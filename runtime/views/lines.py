@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import msgspec
 
-from understudy.actors.lifecycle import Entity, TaskState
+from understudy.actors.lifecycle import START, Entity, TaskState
 from understudy.actors.ports.store import Batch
 from understudy.actors.ports.workplace import Order
 from understudy.actors.records import Transition
@@ -58,7 +58,7 @@ class LineView:
                 if move.record_id not in self._scene.workstreams:
                     return None
                 return f"workstream {move.record_id} {_said(move.to_state)}{reason}"
-            case Entity.BREAKER if move.from_state:
+            case Entity.BREAKER if move.from_state != START:
                 return f"breaker {move.record_id} {_said(move.to_state)}{reason}"
             case _:
                 return None

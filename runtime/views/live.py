@@ -163,8 +163,8 @@ def _quietness(row: "TaskView | WorkstreamRecord") -> int:
 def _cells(scene: Scene, row: "TaskView | WorkstreamRecord", indent: int, now: int) -> list[Any]:
     space = "  " * indent
     if isinstance(row, WorkstreamRecord):
-        style = wording.STYLES.get(row.state, "bold")
-        return [Text(f"{space}▾ {row.name or row.id}", style="bold"), "", Text(row.state.value, style=style), _why(row)]
+        state = Text(row.state.value.replace("_", " "), style=wording.STYLES.get(row.state, "bold"))
+        return [Text(f"{space}▾ {row.name or row.id}", style="bold"), "", state, _why(row)]
     sign, style = wording.SIGNS[row.state]
     name = Text.assemble((f"{space}{sign} ", style), (row.key, "bold" if row.state is TaskState.RUNNING else ""))
     said = wording.reason(scene, row, now)

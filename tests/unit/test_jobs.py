@@ -9,7 +9,11 @@ from understudy.actors.definition.bindings import Unbound
 from understudy.actors.engine.house import Plan
 from understudy.actors.engine.jobs import Job, bind_check, make_job
 
-OUTSIDE = {("params", "version"): "1.2", ("secrets", "KEY"): "hunter22", ("params", "files"): ["a b", "c"]}
+OUTSIDE: dict[tuple[str, ...], Any] = {
+    ("params", "version"): "1.2",
+    ("secrets", "KEY"): "hunter22",
+    ("params", "files"): ["a b", "c"],
+}
 
 
 def job(tool: Tool, *checks: Check, **inputs: Any) -> Job:
@@ -60,7 +64,9 @@ def test_an_input_cannot_lead_a_program_out_of_its_folder(value: str) -> None:
 
 
 def test_what_is_put_into_a_url_is_escaped_but_for_the_address_that_it_begins_with() -> None:
-    tool = Tool(http=HttpRequest("{base}/items/{id}?q={q}", headers={"X-Id": "{id}"}, json={"n": "{n}", "all": ["{id}"]}))
+    tool = Tool(
+        http=HttpRequest("{base}/items/{id}?q={q}", headers={"X-Id": "{id}"}, json={"n": "{n}", "all": ["{id}"]})
+    )
     request = job(tool, base="http://localhost:1/v1", id="a/b?c=d", q="ü &x=1", n=3).request
     assert request is not None
     assert request.url == "http://localhost:1/v1/items/a%2Fb%3Fc%3Dd?q=%C3%BC%20%26x%3D1"
@@ -77,7 +83,9 @@ def test_an_input_that_is_missing_is_told() -> None:
 
 
 def test_checks_take_references() -> None:
-    found = job(Tool(call="a:b"), Check(file_exists="dist/app-${params.version}.whl"), Check(command=("x", "${params.version}")))
+    found = job(
+        Tool(call="a:b"), Check(file_exists="dist/app-${params.version}.whl"), Check(command=("x", "${params.version}"))
+    )
     assert [check.file_exists or check.command for check in found.checks] == ["dist/app-1.2.whl", ("x", "1.2")]
 
 
@@ -96,7 +104,10 @@ def test_a_shell_script_takes_no_values_in_its_text() -> None:
 def test_references_in_checks_and_in_json_are_looked_at_before_anything_runs() -> None:
     task = Task("a", call="x:y", checks=(Check(file_exists="${params.nope}"),))
     assert "there is no param 'nope'" in problems(tasks=(task,))[0]
-    assert "know params and secrets" in problems(tasks=(Task("a", call="x:y"),), checks=(Check(command=("x", "${a.output}")),))[0]
+    assert (
+        "know params and secrets"
+        in problems(tasks=(Task("a", call="x:y"),), checks=(Check(command=("x", "${a.output}")),))[0]
+    )
     tool = Tool(http=HttpRequest("http://x", json={"deep": ["{missing}"]}))
     assert "the input is missing" in problems(tasks=(Task("a", tool="t"),), tools={"t": tool})[0]
     both = Tool(http=HttpRequest("http://x", json={}, body="x"))

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -9,8 +10,9 @@ import anyio
 from understudy.actors.definition import Task, WorkerDefinition, WorkerKind, Workstream
 from understudy.actors.errors import MisuseError
 from understudy.actors.ports.workplace import Order, Report, Workplace
+from understudy.adapters.folders import Folders
 from understudy.adapters.tools.in_process import ProcessWorkplace
-from understudy.adapters.tools.workplaces import FunctionWorkplaces
+from understudy.adapters.tools.workplaces import RealWorkplaces
 
 HANG_S = 60  # no claim about speed: what has not happened by then will not happen
 FUNCTIONS = "tests.contract.tools.functions"
@@ -50,6 +52,9 @@ class Engine:
         self.started = anyio.Event()
         self.asked = anyio.Event()
         self.given_up = anyio.Event()
+
+    def output(self, order: Order, line: str) -> None:
+        self.notes.append((None, line))
 
     def progress(self, order: Order, share: float | None, note: str | None) -> None:
         self.notes.append((share, note))
@@ -105,7 +110,8 @@ async def working(
 ) -> AsyncIterator[Place]:
     engine, heard = Engine(), Heard()
     definition = WorkerDefinition(id="w", kind=kind, max_concurrent_tasks=5, heartbeat=heartbeat)
-    workplace = FunctionWorkplaces(engine, cancel_grace_s=cancel_grace_s).make("w-1", definition)
+    folders = Folders(Path("nowhere"))  # functions leave nothing there
+    workplace = RealWorkplaces(engine, folders, cancel_grace_s=cancel_grace_s).make("w-1", definition)
     await workplace.open(heard)
     try:
         yield Place(workplace, engine, heard, is_async)

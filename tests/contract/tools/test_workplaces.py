@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -11,9 +12,10 @@ import structlog.testing
 from tests.contract.tools.places import FUNCTIONS, HANG_S, Engine, Place, working
 from understudy.actors.definition import WorkerKind
 from understudy.actors.errors import MisuseError
+from understudy.adapters.folders import Folders
 from understudy.adapters.tools import current_task
 from understudy.adapters.tools.in_process import WorkplaceDied
-from understudy.adapters.tools.workplaces import FunctionWorkplaces
+from understudy.adapters.tools.workplaces import RealWorkplaces
 
 SECRET = "s3cr\"et'value"
 PLACES = {
@@ -243,7 +245,7 @@ async def test_a_secret_does_not_reach_the_log(kind: str, monkeypatch: pytest.Mo
     ],
 )
 def test_the_function_decides_which_kinds_of_workers_can_run_it(call: str, kinds: set[str]) -> None:
-    assert FunctionWorkplaces(Engine()).kinds_for(call) == kinds
+    assert RealWorkplaces(Engine(), Folders(Path("nowhere"))).kinds_for(call) == kinds
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def test_the_function_decides_which_kinds_of_workers_can_run_it(call: str, kinds
 )
 def test_a_function_that_cannot_be_found_is_a_lookup_error_that_says_why(call: str, says: str) -> None:
     with pytest.raises(LookupError, match=says):
-        FunctionWorkplaces(Engine()).kinds_for(call)
+        RealWorkplaces(Engine(), Folders(Path("nowhere"))).kinds_for(call)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("async", "double"), ("thread", "double_async")])

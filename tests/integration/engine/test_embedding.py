@@ -17,6 +17,7 @@ from understudy.actors.lifecycle.invariants import check_history
 from understudy.actors.ports.store import StoreRefused
 from understudy.actors.records import Transition
 from understudy.runtime import (
+    Check,
     Conflict,
     DefinitionError,
     Flow,
@@ -296,8 +297,8 @@ async def test_what_cannot_run_is_refused_at_the_submit_with_its_path(tmp_path: 
         (
             call("add", a=1),
             call("ad", a=1),
-            Task("list", argv=("ls",)),
-            Task("tool", tool="git"),
+            Task("list", argv=("ls",), checks=(Check(call="nowhere:f"),)),
+            Task("tool", tool="git", checks=(Check(output_schema={"type": "lists"}),)),
             Task("lost", call="nowhere:f"),
         ),
         tools={"git": Tool(argv=("git", "status"))},
@@ -307,9 +308,14 @@ async def test_what_cannot_run_is_refused_at_the_submit_with_its_path(tmp_path: 
             await world.runtime.submit(work)
         assert await world.runtime.workstreams() == []
     found = {problem.path: str(problem) for problem in refused.value.problems}
-    assert sorted(found) == ["$.tasks[1].call", "$.tasks[2]", "$.tasks[3]", "$.tasks[4].call"]
+    assert sorted(found) == [
+        "$.tasks[1].call",
+        "$.tasks[2].checks[0].call",
+        "$.tasks[3].checks[0].output_schema",
+        "$.tasks[4].call",
+    ]
     assert "did you mean 'add'" in found["$.tasks[1].call"]
-    assert "has no tool for programs" in found["$.tasks[2]"]
+    assert "'lists'" in found["$.tasks[3].checks[0].output_schema"]
 
 
 async def test_an_unsound_graph_is_refused_at_the_submit(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""A small program, to be built by ../build.yaml."""
