@@ -13,7 +13,14 @@ help: ## Show what can be made
 	@grep -hE '^[a-z.]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 demo: .venv ## From a fresh clone to a visible result
-	@$(BIN)/python examples/resume_demo.py
+	@PATH="$(CURDIR)/$(BIN):$$PATH" understudy run examples/agents.yaml
+	@echo
+	@echo "What to try next:"
+	@echo "  git -C examples/agents/.state/shop log --oneline --graph   what the agents did"
+	@echo "  $(BIN)/understudy ls                                    workstreams; show ID, logs ID and explain ID tell more"
+	@echo "  $(BIN)/understudy history breaker:coder                 how the breaker opened and closed"
+	@echo "  $(BIN)/understudy run examples/scrape.yaml              a server that asks for time"
+	@echo "  $(BIN)/python examples/resume_demo.py                   killed half way, and resumed"
 
 test: .venv ## Run the test suite (ARGS="-k name" for a part)
 	$(BIN)/python -m pytest $(ARGS)

@@ -1,4 +1,4 @@
-"""A crash in the middle of things, and what is left of it: `make demo`, or run this file.
+"""A crash in the middle of things, and what is left of it: run this file.
 
 A child process runs a workstream with a task that fails once and a tool that is out of order for a while. Half way it
 is killed with SIGKILL. Another one opens the same file, says what it recovered, and finishes.

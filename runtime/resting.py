@@ -1,7 +1,7 @@
 """A database at rest, opened to change something in it: what operators want is done, and nothing is started.
 
-The engine is the same as ever, so every move is a legal one. But nobody works in it: no function is looked up, no
-secret is read, no check and no merge is run. All that is left to the process that goes on with the work.
+The engine is the same as ever, so every move is a legal one. But nobody works in it: what is ready waits in the queue,
+no function is looked up, no secret is read, no check and no merge is run. All that is left to the process that goes on.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class Resting(Records):
             secret=lambda name: f"${{secrets.{name}}}",  # goes nowhere
             note=lambda *_, **__: None,
             owner=f"{os.getpid()}-resting",
-            limits=Limits(active_tasks=0),  # what is ready stays so
+            limits=Limits(),
             spawn=lambda build, seat, name: self._kernel.spawn(build, seat, name=name),
         )
 

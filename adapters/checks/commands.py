@@ -6,13 +6,12 @@ in the place.
 
 import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 from typing import Final
 
 from understudy.actors.ports.checks import Subject
-from understudy.adapters.tools.running import run_to_end
+from understudy.adapters.tools.running import describe_end, run_to_end
 from understudy.adapters.tools.secrets import Secrets
 
 GRACE_S: Final = 2.0  # between TERM and KILL
@@ -73,7 +72,7 @@ async def find_fault_of_command(argv: tuple[str, ...], subject: Subject, tail: T
     code = await run_to_end(
         argv, directory=directory_of(subject), env=_environment(subject), grace_s=GRACE_S, heard=tail.hear
     )
-    return None if code == 0 else _with_output(_ending(code), tail.lines())
+    return None if code == 0 else _with_output(describe_end(code), tail.lines())
 
 
 async def find_fault_of_python_import(name: str, subject: Subject, tail: Tail) -> str | None:
@@ -81,7 +80,7 @@ async def find_fault_of_python_import(name: str, subject: Subject, tail: Tail) -
     env = _environment(subject) | {"PYTHONDONTWRITEBYTECODE": "1"}
     argv = [_python_in(directory), "-c", _PYTHON, name]
     code = await run_to_end(argv, directory=directory, env=env, grace_s=GRACE_S, heard=tail.hear_errors)
-    return None if code == 0 else tail.lines(1) or _ending(code)
+    return None if code == 0 else tail.lines(1) or describe_end(code)
 
 
 async def find_fault_of_js_import(name: str, subject: Subject, tail: Tail) -> str | None:
@@ -92,7 +91,7 @@ async def find_fault_of_js_import(name: str, subject: Subject, tail: Tail) -> st
     argv = [node, "--input-type=module", "-e", _NODE, "--", name, *(["closed"] if is_closed else [])]
     env, directory = _environment(subject), directory_of(subject)
     code = await run_to_end(argv, directory=directory, env=env, grace_s=GRACE_S, heard=tail.hear_errors)
-    return None if code == 0 else tail.lines() or _ending(code)
+    return None if code == 0 else tail.lines() or describe_end(code)
 
 
 def directory_of(subject: Subject) -> Path:
@@ -111,15 +110,6 @@ def _python_in(directory: Path) -> str:
         if os.access(path, os.X_OK):
             return str(path)
     return sys.executable
-
-
-def _ending(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:  # a real-time signal has no name
-        return f"killed by signal {-code}"
 
 
 def _with_output(what: str, lines: str) -> str:

@@ -6,7 +6,7 @@ _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 def too_large(size: int, bytes_max: int) -> str:
-    return f"result {shown(size)} > {_limit(bytes_max)}: return a file"
+    return f"result {shown(size)} > {limit(bytes_max)}: return a file"
 
 
 def left_out(size: int) -> str:
@@ -21,5 +21,5 @@ def shown(size: float) -> str:
     return f"{size:.1f} {_UNITS[unit]}"
 
 
-def _limit(size: int) -> str:
+def limit(size: int) -> str:
     return f"{size >> 20} MiB" if size % 2**20 == 0 else f"{size:,} B"

@@ -13,12 +13,12 @@ import msgspec
 from understudy.actors.definition.problems import step
 from understudy.actors.errors import UnderstudyError
 from understudy.actors.ports.workplace import OUTPUT_BYTES_MAX
+from understudy.adapters.tools.sizes import limit, too_large
 
 DEPTH_MAX: Final = 64  # as in definitions, so that whatever walks a value stays shallow
 _kind_of: Final = cast("Callable[[object], type[object]]", type)  # a type checker loses the type of Any
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _SHORT: Final = 1_000
-_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 class Unstorable(UnderstudyError):
@@ -47,7 +47,7 @@ def to_stored(value: Any, path: str = "$", bytes_max: int = OUTPUT_BYTES_MAX) ->
         # The walk has let it pass, so it changed meanwhile, or msgspec has a rule of its own.
         raise Unstorable(path, f"{_name(value)} cannot be stored as JSON: {error}") from None
     if len(data) > bytes_max:
-        raise Unstorable(path, _too_large(len(data), bytes_max))
+        raise Unstorable(path, too_large(len(data), bytes_max))
     return (value if kind is int or kind is float else _decode(data)), len(data)
 
 
@@ -170,11 +170,11 @@ class _Walk:
     def _take(self, size: int) -> None:
         self.left -= size + 1  # a comma or a bracket
         if self.left < -1:
-            raise _Offence(f"result > {_limit(self.bytes_max)}: return a file")
+            raise _Offence(f"result > {limit(self.bytes_max)}: return a file")
 
     def _refuse_beyond(self, size: int) -> None:
         if size > self.bytes_max:
-            raise _Offence(_too_large(size, self.bytes_max))
+            raise _Offence(too_large(size, self.bytes_max))
 
 
 def _fields_of(value: msgspec.Struct) -> list[tuple[str, Any]]:
@@ -209,18 +209,3 @@ _decode: Final = msgspec.json.Decoder().decode
 
 def _name(value: object) -> str:
     return type(value).__name__
-
-
-def _too_large(size: int, bytes_max: int) -> str:
-    return f"result {_shown(size)} > {_limit(bytes_max)}: return a file"
-
-
-def _shown(size: float) -> str:
-    unit = 0
-    while size >= 1_000 and unit < len(_UNITS) - 1:
-        size, unit = size / 1_000, unit + 1
-    return f"{size:.1f} {_UNITS[unit]}"
-
-
-def _limit(size: int) -> str:
-    return f"{size >> 20} MiB" if size % 2**20 == 0 else f"{size:,} B"

@@ -16,6 +16,7 @@ PUBLIC = {  # for those who embed, or named in a text: nothing in the house impo
     "understudy.adapters.stores.memory",
     "understudy.adapters.tools.child",  # what a worker process starts, by name
     "understudy.adapters.tools.gathering",  # what a map calls, by name
+    "understudy.runtime.nesting",  # what a task in a file calls, by name
     "understudy.runtime.tuning",
 }
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "base", "misc"}

@@ -6,6 +6,7 @@ server of its own, which ends with it.
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,6 @@ import anyio
 import pytest
 
 HANG_S = 30  # no claim about speed: what has not happened by then will not happen
-PROMPT = "$ "
 HISTORY_LINES = 5_000
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: apt-get install tmux")
@@ -28,10 +28,12 @@ class Terminal:
     def __init__(self, socket: Path, changes: asyncio.StreamReader) -> None:
         self._socket = socket
         self._changes = changes
+        self._commands = 0
 
     async def type(self, line: str) -> None:
-        """Type a line, and press Enter."""
-        await self.tmux("send-keys", "-l", line)
+        """Type a command, and press Enter."""
+        self._commands += 1
+        await self.tmux("send-keys", "-l", f"{line}; echo code {self._commands}: $?")
         await self.press("Enter")
 
     async def press(self, *keys: str) -> None:
@@ -67,10 +69,9 @@ class Terminal:
 
     async def exit_code(self) -> int:
         """Wait until the command that was typed last has ended."""
-        await self.shows(until=lambda screen: screen.rstrip("\n").endswith(PROMPT.rstrip()))
-        await self.type("clear; echo code:$?")
-        shown = await self.shows(until=lambda screen: "code:" in screen and "code:$" not in screen)
-        return int(shown.split("code:")[1].split()[0])
+        ended = re.compile(rf"^code {self._commands}: (\d+)$", re.MULTILINE)
+        found = ended.search(await self.shows(until=lambda screen: ended.search(screen) is not None))
+        return int(found[1]) if found else -1
 
     async def tmux(self, *words: str) -> str:
         command = ["tmux", "-S", str(self._socket), "-f", "/dev/null", *words]
@@ -86,7 +87,7 @@ async def terminal(folder: Path, width: int = 100, height: int = 30, **environme
     with os.fdopen(descriptor, "rb") as file:
         transport, changes = await _read(file)
         opened = Terminal(socket, changes)
-        given = {"PS1": PROMPT, "ENV": "", "LC_ALL": "C.UTF-8", **environment}
+        given = {"ENV": "", "LC_ALL": "C.UTF-8", **environment}
         settings = [word for name, value in given.items() for word in ("-e", f"{name}={value}")]
         try:
             await opened.tmux(
@@ -94,7 +95,8 @@ async def terminal(folder: Path, width: int = 100, height: int = 30, **environme
                 "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(folder), *settings, "sh",
             )  # fmt: skip
             await opened.tmux("pipe-pane", "-O", f"cat > '{pipe}'")
-            await opened.shows(PROMPT.rstrip())
+            await opened.type("PS1='$ '")
+            await opened.exit_code()
             yield opened
         finally:
             await opened.tmux("kill-server")

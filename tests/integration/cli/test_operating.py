@@ -30,7 +30,7 @@ def busy(tmp_path: Path) -> Iterator[Shell]:
 def test_reset_begins_the_next_generation_and_says_how_to_go_on(blocked: Shell) -> None:
     said = blocked("reset", "release/fix", "--why", "the disk is new")
     go_on = f"understudy run --resume release --db {blocked.database}"
-    assert (said.code, said.out) == (0, f"release/fix is pending (generation 2); go on with: {go_on}\n")
+    assert (said.code, said.out) == (0, f"release/fix is queued (generation 2); go on with: {go_on}\n")
     assert blocked.state("release") == "executing"
     last = blocked("history", "release/fix", "--json").data[-1]
     assert (last["trigger"], last["who"]) == ("reset", getpass.getuser())
@@ -40,7 +40,7 @@ def test_skip_lets_what_depends_on_a_task_go_on(blocked: Shell) -> None:
     assert blocked("skip", "release/fix", "--json").data == {
         "target": "release/fix", "state": "skipped", "generation": 2,
     }  # fmt: skip
-    assert blocked.state("release/publish") == "pending"
+    assert blocked.state("release/publish") == "queued"
 
 
 def test_resolve_keeps_what_was_done_by_hand(blocked: Shell) -> None:
@@ -69,7 +69,7 @@ def test_a_workstream_is_cancelled_given_up_or_resolved(blocked: Shell, tmp_path
 def test_the_same_request_is_carried_out_once(blocked: Shell) -> None:
     first = blocked("reset", "release/fix", "--request-id", "r-1", "--json").data
     assert blocked("reset", "release/fix", "--request-id", "r-1", "--json").data == first
-    assert blocked("reset", "release/fix", "--request-id", "r-2").code == 1  # it is pending
+    assert blocked("reset", "release/fix", "--request-id", "r-2").code == 1  # it has not ended
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_nothing_is_run_and_nothing_is_looked_up_by_an_operator(tmp_path: Path) 
     )
     shell = Shell(make(tmp_path / "state.db", lost, "blocked"))
     assert shell("skip", "lost/fix").code == 0
-    assert shell.state("lost/next") == "pending"  # with its secret unset it would have failed
+    assert shell.state("lost/next") == "queued"  # with its secret unset it would have failed
 
 
 def test_a_failed_workstream_is_reset(tmp_path: Path) -> None:

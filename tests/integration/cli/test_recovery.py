@@ -73,7 +73,7 @@ def test_a_task_without_attempts_left_is_reset(tmp_path: Path) -> None:
     assert told["why"].startswith("it has ended: ")
     assert [each["command"].split()[1] for each in told["remedies"]] == ["reset", "skip", "resolve", "logs"]
     assert shell("reset", "failed/fix").code == 0
-    assert (shell.state("failed"), shell.state("failed/fix")) == ("ready", "pending")
+    assert (shell.state("failed"), shell.state("failed/fix")) == ("ready", "queued")
     task = shell("show", "failed/fix", "--json").data["task"]
     assert (task["generation"], task.get("retry_count", 0)) == (2, 0)
 
