@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from benchmarks import engine, figures, kernel, store
+from benchmarks import engine, figures, kernel, programs, store
 
 PARTS: dict[str, Callable[[Console], list[figures.Figure]]] = {
     "kernel": kernel.measure,
     "store": store.measure,
     "engine": engine.measure,
+    "programs": programs.measure,
 }
 
 

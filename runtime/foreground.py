@@ -1,14 +1,15 @@
 """One workstream, run in the foreground of a terminal: started or resumed, shown, and stopped in order by a signal.
 
 The first signal cancels the workstream and lets what runs end; the second one ends everything at once, as a crash
-would. Nothing is lost either way: what was cancelled can be resumed, what was cut off is recovered.
+would. Nothing is lost either way: what was cancelled can be resumed, what was cut off is recovered. A signal is heard
+from before the database is opened until it is closed.
 """
 
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import msgspec
 
 from understudy.actors.definition import WorkerDefinition, WorkerKind, Workstream
 from understudy.actors.engine.requests import Conflict, NotFound
+from understudy.actors.errors import MisuseError, UnderstudyError
 from understudy.actors.lifecycle import WORKSTREAM, Entity, InvalidTransition, Trait, WorkstreamState
 from understudy.actors.ports.store import Batch
 from understudy.actors.ports.workplace import Order
@@ -33,6 +35,10 @@ class View(Watcher, Protocol):
     """A watcher that can also be told something."""
 
     def note(self, text: str) -> None: ...
+
+
+class Stopped(UnderstudyError):
+    """A signal came before there was anything to cancel."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -56,60 +62,99 @@ class Foreground:
         self._database = database
         self._workers = workers
         self._show = show
-        self._signals = 0
+        self._signals: list[signal.Signals] = []
         self._view: View | None = None
         self._moved = asyncio.Event()
+        self._patience: anyio.CancelScope | None = None  # until the second signal
 
     async def start(self, definition: Workstream, params: dict[str, Any]) -> Ended:
         """Submit a workstream, and run it."""
-        async with self._open() as runtime:
-            target = definition.id or runtime.new_id()
-            named = msgspec.structs.replace(definition, id=target)
-            return await self._run(runtime, target, lambda: runtime.submit(named, params=params, who=_login()))
+        with self._hearing_signals():
+            async with self._open() as runtime:
+                target = definition.id or runtime.new_id()
+                await _refuse_known(runtime, target)
+                named = msgspec.structs.replace(definition, id=target)
+                return await self._run(runtime, target, lambda: runtime.submit(named, params=params, who=_login()))
 
     async def resume(self, workstream_id: str) -> Ended:
         """Go on with a workstream: one that a crash has cut off, that is blocked, or that has ended without success."""
-        async with self._open() as runtime:
-            record = await runtime.workstream(workstream_id)
+        with self._hearing_signals():
+            async with self._open() as runtime:
+                record = await runtime.workstream(workstream_id)
 
-            async def go_on() -> None:
-                found = record
-                if found.ending is not None:
-                    found = await runtime.wait_for_workstream(workstream_id)
-                if found.state is WorkstreamState.BLOCKED or _has_failed(found):
-                    await runtime.reset(workstream_id, who=_login(), why="resumed")
+                async def go_on() -> None:
+                    found = record
+                    if found.ending is not None:
+                        found = await runtime.wait_for_workstream(workstream_id)
+                    if found.state is WorkstreamState.BLOCKED or _has_failed(found):
+                        await runtime.reset(workstream_id, who=_login(), why="resumed")
 
-            return await self._run(runtime, workstream_id, go_on)
+                return await self._run(runtime, workstream_id, go_on)
 
     # One run
 
     def _open(self) -> Runtime:
         return Runtime(self._database, workers=self._workers, log=_Notes(self))
 
-    async def _run(self, runtime: Runtime, workstream_id: str, begin: Callable[[], Any]) -> Ended:
+    async def _run(self, runtime: Runtime, workstream_id: str, begin: Callable[[], Awaitable[object]]) -> Ended:
         scene = Scene(workstream_id)
         await _look_around(runtime, scene)
+        if self._signals:
+            raise Stopped(f"{self._signals[0].name} came before {workstream_id} was begun: nothing was changed")
         with self._show(scene) as view:
             self._view = view
             runtime.watchers.add(view)
             runtime.watchers.add(self)
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._listen, runtime, workstream_id)
+            with anyio.CancelScope() as self._patience:
                 await begin()
-                await self._wait(scene)
-                group.cancel_scope.cancel()
+                await self._wait(runtime, scene)
             runtime.watchers.remove(view)
-        if self._signals > 1:
+        if self._is_cut_off:
             await runtime.kill()
         record = scene.workstreams.get(workstream_id)
         if record is None:
-            raise NotFound(f"workstream {workstream_id} was not taken in")
-        return Ended(record, scene, await _count_others(runtime, scene), self._signals > 1)
+            raise Stopped(f"{self._signals[0].name} came before {workstream_id} was taken in: see `understudy ls`")
+        return Ended(record, scene, _count_others(runtime, scene), self._is_cut_off)
 
-    async def _wait(self, scene: Scene) -> None:
-        while self._signals < 2 and not scene.is_over:
+    async def _wait(self, runtime: Runtime, scene: Scene) -> None:
+        is_asked = False
+        while not scene.is_over:
             self._moved.clear()
+            if self._signals and not is_asked:
+                is_asked = True
+                await self._cancel(runtime, scene.root_id)
             await self._moved.wait()
+
+    async def _cancel(self, runtime: Runtime, workstream_id: str) -> None:
+        try:
+            await runtime.cancel(workstream_id, who=_login(), why=f"{self._signals[0].name} in the terminal")
+        except (Conflict, InvalidTransition, NotFound) as error:  # it has ended meanwhile, or does so
+            self.tell(str(error))
+
+    # What is heard
+
+    @contextmanager
+    def _hearing_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._receive, number)
+        try:
+            yield
+        finally:
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _receive(self, number: signal.Signals) -> None:
+        self._signals.append(number)
+        self._moved.set()
+        if self._is_cut_off and self._patience is not None:
+            self._patience.cancel()
+        elif not self._is_cut_off:
+            self.tell(f"{number.name}: cancelling; once more to stop at once")
+
+    @property
+    def _is_cut_off(self) -> bool:
+        return len(self._signals) > 1
 
     def landed(self, batch: Batch) -> None:
         """Something has moved: look whether it is over. The view, which was told before, has kept the scene."""
@@ -118,26 +163,10 @@ class Foreground:
     def heard(self, order: Order, line: str) -> None:
         """The view shows it."""
 
-    async def _listen(self, runtime: Runtime, workstream_id: str) -> None:
-        with anyio.open_signal_receiver(*SIGNALS) as received:
-            async for number in received:
-                self._signals += 1
-                if self._signals > 1:
-                    self._moved.set()
-                    return
-                self._tell(f"{number.name}: cancelling; once more to stop at once")
-                try:
-                    await runtime.cancel(workstream_id, who=_login(), why=f"{number.name} in the terminal")
-                except (Conflict, InvalidTransition, NotFound) as error:
-                    self._tell(str(error))
-
-    def _tell(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """Say something besides."""
         if self._view is not None:
             self._view.note(text)
-
-    def log(self, text: str) -> None:
-        """What the runtime has to say besides."""
-        self._tell(text)
 
 
 def workers_for(definition: Workstream | None, slots: int | None) -> tuple[WorkerDefinition, ...]:
@@ -167,7 +196,18 @@ async def _look_around(runtime: Runtime, scene: Scene) -> None:
         scene.see(Entity.TASK, task.id, task)
 
 
-async def _count_others(runtime: Runtime, scene: Scene) -> int:
+async def _refuse_known(runtime: Runtime, workstream_id: str) -> None:
+    try:
+        await runtime.workstream(workstream_id)
+    except NotFound:
+        return
+    raise MisuseError(
+        f"there is a workstream {workstream_id} already: go on with it by `understudy run --resume {workstream_id}`, "
+        "or give the file another id"
+    )
+
+
+def _count_others(runtime: Runtime, scene: Scene) -> int:
     return len(set(runtime.house.workstreams) - set(scene.workstreams))
 
 
@@ -180,7 +220,7 @@ def _login() -> str | None:
 
 
 class _Notes:
-    """The runtime's log: what the view does not have as a move already."""
+    """The runtime's log: what the view does not know as a move already."""
 
     def __init__(self, foreground: Foreground) -> None:
         self._foreground = foreground
@@ -190,7 +230,7 @@ class _Notes:
     def warning(self, event: str, **fields: Any) -> None:
         if "trigger" not in fields:
             said = ", ".join(f"{name}: {value}" for name, value in fields.items() if name != "stack")
-            self._foreground.log(f"{event} ({said})" if said else event)
+            self._foreground.tell(f"{event} ({said})" if said else event)
 
     error = warning
     critical = warning

@@ -2,6 +2,7 @@
 
 The engine is the same as ever, so every move is a legal one. But nobody works in it: what is ready waits in the queue,
 no function is looked up, no secret is read, no check and no merge is run. All that is left to the process that goes on.
+Programs that a killed process has left are ended, as their attempts are.
 """
 
 import asyncio
@@ -21,8 +22,11 @@ from understudy.actors.ports.workplace import Workplace
 from understudy.actors.ports.workspaces import MergePlan
 from understudy.actors.records import CheckResult
 from understudy.adapters.clock import wall_us
+from understudy.adapters.folders import Folders
 from understudy.adapters.stores.sqlite import SqliteStore
+from understudy.adapters.tools.orphans import end_orphans
 from understudy.runtime.records import Records
+from understudy.runtime.runtime import ORPHANS_GRACE_S
 
 _OF_WORKERS = frozenset({Operation.PAUSE, Operation.RESUME, Operation.DRAIN, Operation.TERMINATE})
 
@@ -41,6 +45,7 @@ class Resting(Records):
             raise MisuseError(f"{self._sqlite.path} is not there")
         await self._sqlite.__aenter__()
         try:
+            await end_orphans(Folders(self._sqlite.path), ORPHANS_GRACE_S)
             await self._kernel.__aenter__()
             self._engine = Engine(self._kernel, await self._furnish())
             await self._engine.recover(())

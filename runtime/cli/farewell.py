@@ -1,64 +1,52 @@
 """The last words of a run: how it ended, what failed and why, and the commands that lead on from there."""
 
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import typer
 
 from understudy.actors.lifecycle import TaskState, WorkstreamState
-from understudy.actors.records import WorkstreamRecord
 from understudy.adapters.folders import Folders
-from understudy.runtime.cli.options import DEFAULT_DATABASE
+from understudy.runtime.cli.options import name_database
 from understudy.runtime.foreground import Ended
-from understudy.runtime.views.scene import TaskView
+from understudy.runtime.views.wording import plain
 
 FAILED_SHOWN = 5
 
 
-def say(ended: Ended, database: Path, code: int) -> None:
+def say(ended: Ended, database: Path, code: int, write: Callable[[str], None]) -> None:
     record, scene = ended.record, ended.scene
-    counts = ", ".join(f"{count} {state.value}" for state, count in scene.counts.items() if count)
-    typer.echo(f"\n{record.id} {record.state.value.replace('_', ' ')}: {counts or 'no tasks'}")
-    failed = [view for view in scene.tasks.values() if view.state is TaskState.FAILED]
-    for view in failed[:FAILED_SHOWN]:
-        _say_failed(view, scene.name_of(view), database)
+    counts = ", ".join(f"{count} {state.value.replace('_', ' ')}" for state, count in scene.counts.items())
+    write(f"\n{record.id} {record.state.value.replace('_', ' ')}: {counts or 'no tasks'}")
+    failed = scene.tasks_in(TaskState.FAILED).values()
+    for view in islice(failed, FAILED_SHOWN):
+        write(f"  {scene.name_of(view)}: {plain(view.error or 'failed')}")
+        if logs := Folders(database.resolve()).logs(view.workstream_id, view.key):
+            write(f"    its output is in {logs[-1].path}")
     if len(failed) > FAILED_SHOWN:
-        typer.echo(f"  and {len(failed) - FAILED_SHOWN} more that failed")
+        write(f"  and {len(failed) - FAILED_SHOWN} more that failed")
     if record.last_error and code:
-        typer.echo(f"  why: {record.last_error}")
-    for stream in scene.workstreams.values():
-        _say_merged(stream)
-    for command, when in _ways_on(ended, database, code):
-        typer.echo(f"  {command}   {when}")
+        write(f"  why: {plain(record.last_error)}")
+    if record.merge is not None and record.merge.commit is not None:
+        merge = record.merge
+        write(plain(f"  merged into {merge.target} as {record.merge.commit[:12]}: {', '.join(merge.files)}"))
+    for what, command in _ways_on(ended, database, code):
+        write(f"  {what}:\n    {command}")
     if ended.others:
-        typer.echo(f"  {ended.others} other workstreams of this database are not done; see `understudy ls`")
-
-
-def _say_failed(view: TaskView, name: str, database: Path) -> None:
-    typer.echo(f"  {name}: {view.error}")
-    logs = Folders(database.resolve()).logs(view.workstream_id, view.key)
-    if logs:
-        typer.echo(f"    its output is in {logs[-1].path}")
-
-
-def _say_merged(stream: WorkstreamRecord) -> None:
-    merge = stream.merge
-    if merge is not None and merge.commit is not None:
-        files = ", ".join(merge.files) or "nothing"
-        typer.echo(f"  {stream.name or stream.id} merged into {merge.target} as {merge.commit[:12]}: {files}")
+        write(f"  {ended.others} other workstreams of this database are not done; see `understudy ls`")
 
 
 def _ways_on(ended: Ended, database: Path, code: int) -> list[tuple[str, str]]:
+    """What can be done, and the command that does it, on a line of its own to be copied."""
     if not code:
         return []
-    where = "" if database == DEFAULT_DATABASE else f" --db {database}"
+    where = name_database(database)
     resume = f"understudy run --resume {ended.record.id}{where}"
     if ended.record.state is WorkstreamState.CANCELLED or ended.was_cut_off:
-        return [(resume, "to go on with what was not done")]
-    target: Any = next((each.id for each in ended.scene.workstreams.values() if each.state in _STUCK), ended.record.id)
+        return [("to go on with what was not done", resume)]
+    target = next((each.id for each in ended.scene.workstreams.values() if each.state in _STUCK), ended.record.id)
     return [
-        (f"understudy explain {target}{where}", "why, and what can be done"),
-        (resume, "to try again what did not succeed"),
+        ("why, and what can be done", f"understudy explain {target}{where}"),
+        ("to try again what did not succeed", resume),
     ]
 
 

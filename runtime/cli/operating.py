@@ -2,7 +2,7 @@
 
 import getpass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,9 @@ from understudy.runtime.cli.options import (
     name_database,
 )
 from understudy.runtime.cli.output import fail, print_json, telling_errors
+
+if TYPE_CHECKING:
+    from understudy.actors.records import WorkstreamRecord
 
 worker = typer.Typer(no_args_is_help=True, help="Workers: what runs tasks.")
 breaker = typer.Typer(no_args_is_help=True, help="Breakers: what keeps tasks from a tool that fails.")
@@ -148,27 +151,34 @@ def _operate(operation: str, target: str, database: Path, as_json: bool, *, who:
     import anyio
 
     from understudy.actors.engine.requests import Done, Operation, Request
-    from understudy.actors.lifecycle import MACHINES, Trait
     from understudy.runtime.resting import Resting
 
     wish = Operation(operation)
     request = Request(wish, target, who or name_user(), **said)
 
-    async def run() -> Done:
+    async def run() -> "tuple[Done, WorkstreamRecord | None]":
         async with Resting(database) as resting:
-            return await resting.operate(request)
+            done = await resting.operate(request)
+            is_work = wish is not Operation.TRIP and wish is not Operation.RESET_BREAKER
+            return done, await resting.workstream(target.partition("/")[0]) if is_work else None
 
     with telling_errors():
-        done = anyio.run(run)
+        done, workstream = anyio.run(run)
     if as_json:
         print_json(done)
         return
-    ends = {state for machine in MACHINES.values() for state in machine.having(Trait.TERMINAL)}
-    goes_on = wish in (Operation.RESET, Operation.SKIP, Operation.RESOLVE) and (done.state not in ends or "/" in target)
-    generation = f" (generation {done.generation})" if wish is Operation.RESET else ""
-    go_on = f"understudy run --resume {target.partition('/')[0]}{name_database(database)}"
-    hint = f"; go on with: {go_on}" if goes_on else ""
-    typer.echo(f"{done.target} is {done.state}{generation}{hint}")
+    became = f"reset (generation {done.generation})" if wish is Operation.RESET else done.state
+    typer.echo(f"{done.target} is {became}{_what_next(done.target, workstream, database)}")
+
+
+def _what_next(target: str, workstream: "WorkstreamRecord | None", database: Path) -> str:
+    from understudy.actors.lifecycle import WORKSTREAM
+
+    if workstream is None:
+        return ""
+    if not WORKSTREAM.is_terminal(workstream.state):
+        return f"; go on with: understudy run --resume {workstream.id}{name_database(database)}"
+    return "" if target == workstream.id else f", and {workstream.id} is {workstream.state}"
 
 
 def _read_json(text: str) -> Any:

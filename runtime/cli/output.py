@@ -1,6 +1,6 @@
 """How the command speaks: tables for people, one line on standard error for what went wrong."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,7 +19,7 @@ def fail(message: str, code: int = BAD_USE) -> NoReturn:
 
 
 @contextmanager
-def telling_errors() -> Iterator[None]:
+def telling_errors() -> Generator[None, None, None]:
     """What is wrong with the database is bad use; what is wrong with a target is a refusal."""
     from understudy.actors.errors import MisuseError, UnderstudyError
     from understudy.actors.ports.store import DamagedRow, StoreRefused

@@ -2,13 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
 from understudy.runtime.cli.completion import complete_target
 from understudy.runtime.cli.options import DEFAULT_DATABASE, AsJson, Database
-from understudy.runtime.cli.output import fail, telling_errors
+from understudy.runtime.cli.output import BAD_USE, fail, telling_errors
 
 if TYPE_CHECKING:
     from understudy.actors.definition import Workstream
@@ -111,7 +111,10 @@ def _definition_of(database: Path, workstream_id: str) -> "Workstream | None":
     from understudy.actors.definition import Workstream
     from understudy.runtime.cli.looking import look
 
-    definition = look(database, lambda reading: reading.workstream(workstream_id)).definition
+    try:
+        definition = look(database, lambda reading: reading.workstream(workstream_id)).definition
+    except typer.Exit:  # with the code of a question, which is that of a run that failed
+        raise typer.Exit(BAD_USE) from None
     return definition if isinstance(definition, Workstream) else None
 
 
@@ -125,16 +128,23 @@ def _open(
     from understudy.runtime.tuning import tune
     from understudy.runtime.views.lines import JsonView, LineView
     from understudy.runtime.views.live import LiveView
+    from understudy.runtime.views.outlet import Outlet
     from understudy.runtime.views.scene import Scene
 
     tune()
-    database.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        database.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"there is no folder {database.parent} for the database, and it cannot be made: {error.strerror}")
     is_live = sys.stdout.isatty() if watch is None else watch
+    outlet = Outlet(sys.stdout)
 
     def show(scene: Scene) -> Any:
         if as_json:
-            return JsonView(scene, typer.echo)
-        return LiveView(scene, wall_us, Console()) if is_live else LineView(scene, typer.echo)
+            return JsonView(scene, outlet.say)
+        if not is_live:
+            return LineView(scene, outlet.say)
+        return LiveView(scene, wall_us, Console(file=cast("TextIO", outlet)))
 
     return Foreground(database, workers_for(definition, slots), show)
 
@@ -145,24 +155,29 @@ def _conclude(go: Any, database: Path, as_json: bool) -> None:
 
     from understudy.actors.definition import DefinitionError
     from understudy.runtime.cli.problems import print_problems
+    from understudy.runtime.foreground import Stopped
+    from understudy.runtime.views.outlet import Outlet
 
-    try:
-        with telling_errors():
+    with telling_errors():
+        try:
             ended: Ended = anyio.run(go)
-    except DefinitionError as error:
-        print_problems(error)
-        raise typer.Exit(BAD_DEFINITION) from None
+        except DefinitionError as error:
+            print_problems(error)
+            raise typer.Exit(BAD_DEFINITION) from None
+        except Stopped as error:
+            fail(str(error), CUT_OFF)
     code = _exit_code(ended)
+    outlet = Outlet(sys.stdout)
     if as_json:
         from understudy.runtime.views.lines import JsonView
 
         record = ended.record
         said = {"workstream_id": record.id, "state": record.state.value, "error": record.last_error, "exit_code": code}
-        JsonView(ended.scene, typer.echo).say("end", **said)
+        JsonView(ended.scene, outlet.say).say("end", **said)
     else:
         from understudy.runtime.cli.farewell import say
 
-        say(ended, database, code)
+        say(ended, database, code, outlet.say)
     raise typer.Exit(code)
 
 

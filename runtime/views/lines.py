@@ -11,6 +11,7 @@ from understudy.actors.ports.store import Batch
 from understudy.actors.ports.workplace import Order
 from understudy.actors.records import Transition
 from understudy.runtime.views.scene import Scene
+from understudy.runtime.views.wording import plain
 
 Write = Callable[[str], None]
 _QUIET = frozenset({TaskState.PENDING, TaskState.QUEUED, TaskState.VALIDATING, TaskState.ERRORED, TaskState.TIMED_OUT})
@@ -34,16 +35,16 @@ class LineView:
         for move in batch.transitions:
             text = self._tell(move)
             if text is not None:
-                self._write(f"{_clock(move.at)} {text}")
+                self._write(f"{_clock(move.at)} {plain(text)}")
 
     def heard(self, order: Order, line: str) -> None:
         self._scene.heard(order, line)
         view = self._scene.tasks.get(order.task_id)
         if view is not None:
-            self._write(f"{self._scene.name_of(view)} | {line}")
+            self._write(f"{self._scene.name_of(view)} | {plain(line)}")
 
     def note(self, text: str) -> None:
-        self._write(text)
+        self._write(plain(text))
 
     def _tell(self, move: Transition) -> str | None:
         reason = f": {move.reason}" if move.reason else ""

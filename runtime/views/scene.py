@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from understudy.actors.lifecycle import TASK, WORKSTREAM, Entity, TaskState, Trait, WorkerState, WorkstreamState
+from understudy.actors.lifecycle import TASK, WORKSTREAM, Entity, TaskState, WorkerState, WorkstreamState
 from understudy.actors.ports.store import Batch
 from understudy.actors.ports.workplace import Order
 from understudy.actors.records import BreakerRecord, TaskRecord, WorkerRecord, WorkstreamRecord
 
 LINES_KEPT = 8
-ACTIVE = TASK.having(Trait.ACTIVE) | {TaskState.QUEUED}
+LINE_LENGTH_KEPT = 1_000  # no screen is wider
+_SUCCEEDED: frozenset[TaskState] = frozenset({TaskState.COMPLETED, TaskState.RESOLVED, TaskState.SKIPPED})
 
 
 class TaskView(msgspec.Struct):
@@ -49,7 +50,7 @@ class Scene:
         self.workers: dict[str, WorkerRecord] = {}
         self.breakers: dict[str, BreakerRecord] = {}
         self.lines: deque[tuple[str, str]] = deque(maxlen=LINES_KEPT)  # the newest, with their tasks
-        self.counts: dict[TaskState, int] = {}
+        self._by_state: dict[TaskState, dict[str, TaskView]] = {state: {} for state in TaskState}
 
     # What is heard
 
@@ -60,8 +61,8 @@ class Scene:
     def heard(self, order: Order, line: str) -> None:
         view = self.tasks.get(order.task_id)
         if view is not None:
-            view.line = line
-            self.lines.append((self.name_of(view), line))
+            view.line = line[:LINE_LENGTH_KEPT]
+            self.lines.append((self.name_of(view), view.line))
 
     def see(self, entity: Entity, record_id: str, record: Any) -> None:
         """One record as it is now."""
@@ -83,9 +84,9 @@ class Scene:
         view = self.tasks.get(record.id)
         if view is None:
             view = self.tasks[record.id] = TaskView(record.workstream_id, record.key, record.state, record.depends_on)
-        else:
-            self.counts[view.state] -= 1
-        self.counts[record.state] = self.counts.get(record.state, 0) + 1
+        elif view.state is not record.state:
+            self._by_state[view.state].pop(record.id, None)
+        self._by_state[record.state][record.id] = view
         if view.state is not record.state or view.attempts != record.attempts:
             view.began_at = record.updated_at
         view.state, view.attempts, view.attempts_max = record.state, record.attempts, record.max_retries + 1
@@ -105,8 +106,17 @@ class Scene:
         return len(self.tasks)
 
     @property
-    def done(self) -> int:
-        return sum(count for state, count in list(self.counts.items()) if TASK.is_terminal(state))
+    def counts(self) -> dict[TaskState, int]:
+        """How many tasks are in each state that there is one in."""
+        return {state: len(views) for state, views in self._by_state.items() if views}
+
+    def tasks_in(self, state: TaskState) -> dict[str, TaskView]:
+        """In the order in which they came to it."""
+        return self._by_state[state]
+
+    @property
+    def succeeded(self) -> int:
+        return sum(len(self._by_state[state]) for state in _SUCCEEDED)
 
     @property
     def is_over(self) -> bool:
@@ -122,7 +132,7 @@ class Scene:
         if not blocked:
             return False
         waiting_for = sum(each.id != self.root_id for each in blocked)  # each by a task of its parent, which runs
-        moving = sum(self.counts.get(state, 0) for state in _MOVING)
+        moving = sum(len(self._by_state[state]) for state in _MOVING)
         return moving <= waiting_for
 
     def name_of(self, view: TaskView) -> str:
@@ -132,7 +142,7 @@ class Scene:
         return f"{view.workstream_id.removeprefix(f'{self.root_id}.')}/{view.key}"
 
     def children_of(self, workstream_id: str) -> Iterator[WorkstreamRecord]:
-        yield from (each for each in list(self.workstreams.values()) if each.parent_id == workstream_id)
+        yield from (each for each in self.workstreams.values() if each.parent_id == workstream_id)
 
     def breaker_of(self, view: TaskView) -> BreakerRecord | None:
         return self.breakers.get(view.tool or "")

@@ -4,7 +4,7 @@ A move has a checksum of its own, so the state comes from there, and everything 
 made up: where neither can be read, a copy must be restored. What the row said before is kept in the file.
 """
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,10 @@ class Repair(msgspec.Struct, frozen=True):
     before: dict[str, Any]
 
     def changes(self) -> list[tuple[str, Any, Any]]:
-        """Columns that will say something else: the name, what it says, what it will say."""
+        """Columns that will say something else: the name, what it says, what it will say. None where all is well."""
+        with suppress(DamagedRow):
+            if rows.read_whole_row(self.entity, tuple(self.before.values())) == self.record:
+                return []
         after = dict(zip(self.before, rows.snapshot_row(self.record), strict=True))
         return [(name, said, after[name]) for name, said in self.before.items() if said != after[name]]
 

@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -87,12 +88,13 @@ async def terminal(folder: Path, width: int = 100, height: int = 30, **environme
     with os.fdopen(descriptor, "rb") as file:
         transport, changes = await _read(file)
         opened = Terminal(socket, changes)
-        given = {"ENV": "", "LC_ALL": "C.UTF-8", **environment}
-        settings = [word for name, value in given.items() for word in ("-e", f"{name}={value}")]
+        commands = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        given = {"ENV": "", "LC_ALL": "C.UTF-8", "PATH": commands, **environment}
+        shell = ["env", *(f"{name}={value}" for name, value in given.items()), "sh"]
         try:
             await opened.tmux(
                 "set-option", "-g", "history-limit", str(HISTORY_LINES), ";",
-                "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(folder), *settings, "sh",
+                "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(folder), *shell,
             )  # fmt: skip
             await opened.tmux("pipe-pane", "-O", f"cat > '{pipe}'")
             await opened.type("PS1='$ '")

@@ -30,10 +30,10 @@ def busy(tmp_path: Path) -> Iterator[Shell]:
 def test_reset_begins_the_next_generation_and_says_how_to_go_on(blocked: Shell) -> None:
     said = blocked("reset", "release/fix", "--why", "the disk is new")
     go_on = f"understudy run --resume release --db {blocked.database}"
-    assert (said.code, said.out) == (0, f"release/fix is queued (generation 2); go on with: {go_on}\n")
+    assert (said.code, said.out) == (0, f"release/fix is reset (generation 2); go on with: {go_on}\n")
     assert blocked.state("release") == "executing"
-    last = blocked("history", "release/fix", "--json").data[-1]
-    assert (last["trigger"], last["who"]) == ("reset", getpass.getuser())
+    [reset] = [move for move in blocked("history", "release/fix", "--json").data if move["trigger"] == "reset"]
+    assert (reset["who"], reset["generation"]) == (getpass.getuser(), 2)
 
 
 def test_skip_lets_what_depends_on_a_task_go_on(blocked: Shell) -> None:
@@ -77,7 +77,7 @@ def test_the_same_request_is_carried_out_once(blocked: Shell) -> None:
     [
         (("reset", "nothing"), "there is no workstream nothing"),
         (("reset", "release/nothing"), "there is no task release/nothing"),
-        (("reset", "release"), "only one that has ended is reset"),
+        (("give-up", "release/build"), "it is terminal: reset it to start a new generation"),
         (("skip", "release"), "skip is not for a workstream"),
         (("worker", "pause", "loop"), "worker loop lives in a process, and none has this database open"),
         (("breaker", "reset", "nothing"), "there is no breaker nothing"),
@@ -107,7 +107,7 @@ def test_a_missing_database_is_bad_use_and_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_task_that_waits_for_its_breaker_is_given_up(guarded: Shell) -> None:
-    assert guarded("give-up", "guarded/ask", "--why", "no use").out == "guarded/ask is failed\n"
+    assert guarded("give-up", "guarded/ask", "--why", "no use").out == "guarded/ask is failed, and guarded is failed\n"
     assert guarded.state("guarded") == "failed"
 
 
@@ -138,7 +138,7 @@ def test_nothing_is_run_and_nothing_is_looked_up_by_an_operator(tmp_path: Path) 
 def test_a_failed_workstream_is_reset(tmp_path: Path) -> None:
     shell = Shell(make(tmp_path / "state.db", failed_workstream(), "failed"))
     assert shell("reset", "failed").out.startswith(
-        "failed is ready (generation 2); go on with: understudy run --resume"
+        "failed is reset (generation 2); go on with: understudy run --resume"
     )
     assert shell.state("failed/build") == "completed"
-    assert shell.state("failed/fix") == "pending"
+    assert shell.state("failed/fix") == "queued"

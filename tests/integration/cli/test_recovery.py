@@ -1,7 +1,9 @@
 """The four recoveries of docs/recovery.md: a database is broken that way, seen by commands, and mended by them."""
 
+import os
 import signal
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from tests.integration.cli.databases import failed_workstream, guarded_workstream, make, running
 from tests.integration.cli.shell import Shell
+from tests.integration.cli.test_commands import COMMAND
 from understudy.actors.lifecycle import Entity, WorkstreamState
 from understudy.actors.ports.store import Batch
 from understudy.actors.records import WorkstreamRecord
@@ -48,8 +51,8 @@ def test_a_workstream_whose_process_was_killed_is_seen_and_its_task_done_by_hand
         told = shell("explain", "stuck", "--json").data
         assert told["why"].startswith("no process has this database open")
         assert told["remedies"][0]["command"].startswith("understudy run --resume stuck")
-        assert shell("resolve", "stuck/hang", "--output", '"by hand"').code == 0
-    assert go_on(shell.database, "stuck") == "completed"
+        said = shell("resolve", "stuck/hang", "--output", '"by hand"')
+        assert said.out == "stuck/hang is resolved, and stuck is completed\n"
     assert shell("check").code == 0
 
 
@@ -62,6 +65,26 @@ def test_an_attempt_that_was_cut_off_waits_for_the_next_process(tmp_path: Path) 
         assert shell.state("stuck/hang") == "queued"
         assert shell("cancel", "stuck").out == "stuck is cancelled\n"
     assert shell("check").code == 0
+
+
+def test_a_program_that_a_killed_process_has_left_is_ended_with_its_attempt(tmp_path: Path) -> None:
+    pipe, file = tmp_path / "pipe", tmp_path / "left.yaml"
+    os.mkfifo(pipe)
+    file.write_text(f"id: left\ntasks:\n  - {{id: go-on, argv: [sh, -c, 'echo $$ > {pipe}; exec sleep 300']}}\n")
+    shell = Shell(tmp_path / "state.db")
+    with subprocess.Popen([COMMAND, "run", file, "--db", shell.database], stdout=subprocess.DEVNULL) as process:
+        program = int(pipe.read_text())
+        process.kill()
+    assert is_running(program)
+    assert shell("cancel", "left").out == "left is cancelled\n"
+    assert not is_running(program)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 # 2: a task has failed, and nothing tries again
