@@ -9,7 +9,15 @@ from understudy.actors.engine import explaining
 from understudy.actors.engine.explaining import Explanation, Standing
 from understudy.actors.engine.remedies import read_target
 from understudy.actors.engine.requests import NotFound
-from understudy.actors.lifecycle import TASK, WORKSTREAM, BreakerState, Entity, TaskState, satisfies_dependents
+from understudy.actors.lifecycle import (
+    TASK,
+    WORKSTREAM,
+    BreakerState,
+    Entity,
+    TaskState,
+    breaks_workstream,
+    satisfies_dependents,
+)
 from understudy.actors.records import BreakerRecord, TaskRecord, WorkstreamRecord, task_id
 from understudy.runtime.records import Records
 
@@ -43,7 +51,7 @@ async def stand_of(records: Records, workstream: WorkstreamRecord) -> Standing:
             active += 1
         if task.state in _WAITING:
             waiting[task.key] = task.state
-        if _is_broken(task):
+        if breaks_workstream(task.state, task.trigger) and not task.optional:
             broken.append(task.key)
     planned = len(_definition_of(workstream).tasks)  # they are left out once each has a record
     return Standing(max(total, planned), ended, active, waiting, tuple(broken))
@@ -112,9 +120,3 @@ async def _before(records: Records, task: TaskRecord) -> AsyncIterator[TaskRecor
 
 def _definition_of(workstream: WorkstreamRecord) -> Workstream:
     return msgspec.convert(workstream.definition, Workstream)
-
-
-def _is_broken(task: TaskRecord) -> bool:
-    """Whether it has ended so that its workstream cannot have all it was to do."""
-    by_hand = task.state is TaskState.CANCELLED and task.trigger == "user_cancelled"
-    return (task.state is TaskState.FAILED or by_hand) and not task.optional

@@ -12,9 +12,10 @@ from understudy.actors.definition.cycles import find_cycles
 from understudy.actors.definition.limits import RESERVED_IDS, TASKS_MAX
 from understudy.actors.definition.policies import Check, ErrorRules, RetryPolicy
 from understudy.actors.definition.problems import Problem, did_you_mean
-from understudy.actors.definition.workstream import Task, Tool, WorkspaceKind, Workstream
+from understudy.actors.definition.workstream import Task, Tool, Workspace, WorkspaceKind, Workstream
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+OUTSIDE = ("params", "secrets", "directory")  # what is known without any task
 SUGGESTIONS_MAX = 50  # likenesses that are looked for in one definition: each compares with every known word
 
 
@@ -31,6 +32,7 @@ def find_problems(definition: Workstream) -> list[Problem]:
     problems += _of_workers(definition)
     problems += _of_checks("$.checks", definition.checks)
     problems += scope.of_final_checks(definition.checks)
+    problems += scope.of_workspace(definition.workspace)
     problems += _of_retry("$.retry", definition.retry)
     problems += _of_cycles(definition)
     return problems
@@ -120,16 +122,22 @@ class _Scope:
     def of_tools(self) -> Iterator[Problem]:
         """Texts of tools may refer to params and secrets, but know nothing of tasks."""
         for name, tool in self.tools.items():
-            yield from self._of_texts(f"$.tools.{name}", _texts_of(tool), "a tool knows params and secrets")
+            yield from self._of_texts(f"$.tools.{name}", _texts_of(tool), "a tool knows params, secrets and directory")
 
     def of_final_checks(self, checks: tuple[Check, ...]) -> Iterator[Problem]:
         for index, check in enumerate(checks):
             texts = _texts_of_check(check)
-            yield from self._of_texts(f"$.checks[{index}]", texts, "checks of the whole know params and secrets")
+            yield from self._of_texts(
+                f"$.checks[{index}]", texts, "checks of the whole know params, secrets and directory"
+            )
+
+    def of_workspace(self, workspace: Workspace) -> Iterator[Problem]:
+        texts = (workspace.path or "", workspace.branch or "")
+        yield from self._of_texts("$.workspace", texts, "a workspace knows params, secrets and directory")
 
     def _of_texts(self, path: str, texts: tuple[str, ...], rule: str) -> Iterator[Problem]:
         for _, reference in references(texts):
-            known = reference.parts is not None and reference.parts[0] in ("params", "secrets")
+            known = reference.parts is not None and reference.parts[0] in OUTSIDE
             fault = self._fault_of(reference, has_item=False) if known else (rule, None)
             if fault is not None:
                 yield Problem(path, f"${{{reference.text}}} is not bound: {fault[0]}", fault[1])
@@ -155,12 +163,14 @@ class _Scope:
             case ("secrets", name):
                 known = self.secrets
                 return None if name in known else (f"{name!r} is not in secrets", self.suggest(name, known))
+            case ("directory",):
+                return None
             case ("item", *_):
                 return None if has_item else ("there is an item only where `each` is given", None)
             case (task, "output", *_):
                 return None if task in self.ids else (f"there is no task {task!r}", self.suggest(task, self.ids))
             case (name, *_):
-                what = f"{name!r} is neither params, secrets, item nor the output of a task"
+                what = f"{name!r} is neither params, secrets, directory, item nor the output of a task"
                 return what, f"write ${{{name}.output}}" if name in self.ids else self.suggest(name, RESERVED_IDS)
             case _:
                 return "it is empty", None

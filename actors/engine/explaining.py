@@ -67,7 +67,7 @@ def of_workstream(record: WorkstreamRecord, standing: Standing) -> Explanation:
             slots = record.reserved_workers
             why = f"no task has started: it waits for {slots} free worker slot{'s' if slots > 1 else ''}"
         case WorkstreamState.BLOCKED:
-            why = f"{record.last_error}; reset, skip or resolve them, or give up"
+            why = f"{record.last_error}; {_settle(record, standing)}"
         case WorkstreamState.WAITING_FOR_RETRY | WorkstreamState.WAITING_FOR_DEPENDENCIES:
             waiting = ", ".join(f"{key} is {state}" for key, state in list(standing.waiting.items())[:_SHOWN_MAX])
             why = f"{standing}, and all of these wait: {waiting}"
@@ -183,6 +183,14 @@ def at_rest(explained: Explanation, workstream: WorkstreamRecord | None) -> Expl
     if workstream.state is WorkstreamState.BLOCKED:
         return msgspec.structs.replace(explained, remedies=(*explained.remedies, go_on))
     return msgspec.structs.replace(explained, why=why, due_at=None, remedies=(go_on, *explained.remedies))
+
+
+def _settle(record: WorkstreamRecord, standing: "Standing") -> str:
+    """What a blocked workstream needs."""
+    if standing.broken:
+        return "reset, skip or resolve them, or give up"
+    target = "its branch" if record.merge is None else record.merge.target
+    return f"merge {target} into the worktree {record.workspace} by hand and commit, then go on"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from understudy.actors.definition import OnFailure, Task, When
 from understudy.actors.definition.soundness import outputs_taken
 from understudy.actors.kernel import Ref
-from understudy.actors.lifecycle import TASK, TaskState, satisfies_dependents
+from understudy.actors.lifecycle import TASK, TaskState, breaks_workstream, satisfies_dependents
 
 ABSENT: Final[Any] = msgspec.UNSET  # an output that is not in memory
 
@@ -74,8 +74,7 @@ class Node:
     @property
     def broken(self) -> bool:
         """Whether it has ended so that the workstream cannot have all it was to do."""
-        by_hand = self.state is TaskState.CANCELLED and self.trigger == "user_cancelled"
-        return (self.state is TaskState.FAILED or by_hand) and not self.definition.optional
+        return breaks_workstream(self.state, self.trigger) and not self.definition.optional
 
 
 class Verdict(Enum):

@@ -50,8 +50,8 @@ Message = Prepared | Tried | Merged | CleanUp | CleanedUp
 def prepare(stream: "Progress") -> None:
     """Make the workspace. Its tasks are not created before."""
     seat, workspaces = stream.seat, stream.house.workspaces
-    record, definition = seat.record, seat.definition
-    _start(stream, lambda: workspaces.prepare(record.id, definition.workspace, definition.directory), Prepared)
+    record = seat.record
+    _start(stream, lambda: workspaces.prepare(record.id, seat.workspace(), seat.definition.directory), Prepared)
 
 
 def try_merge(stream: "Progress") -> None:
@@ -60,7 +60,7 @@ def try_merge(stream: "Progress") -> None:
     record = seat.record
     _start(
         stream,
-        lambda: workspaces.plan_merge(record.id, seat.definition.workspace, record.workspace or ""),
+        lambda: workspaces.plan_merge(record.id, seat.workspace(), record.workspace or ""),
         Tried,
     )
 
@@ -72,7 +72,7 @@ def merge(stream: "Progress") -> None:
     if record.merge is not None and record.merge.commit is not None:
         _clean_up(stream)
         return
-    _start(stream, lambda: workspaces.merge(record.id, seat.definition.workspace, record.workspace or ""), Merged)
+    _start(stream, lambda: workspaces.merge(record.id, seat.workspace(), record.workspace or ""), Merged)
 
 
 def obey(stream: "Progress", message: Message) -> None:
@@ -110,7 +110,7 @@ def _start(stream: "Progress", work: Any, wrap: Any) -> None:
 def _clean_up(stream: "Progress") -> None:
     seat, workspaces = stream.seat, stream.house.workspaces
     record = seat.record
-    _start(stream, lambda: workspaces.remove(record.id, seat.definition.workspace, record.workspace or ""), CleanedUp)
+    _start(stream, lambda: workspaces.remove(record.id, seat.workspace(), record.workspace or ""), CleanedUp)
 
 
 def _prepared(stream: "Progress", outcome: Outcome[str]) -> None:

@@ -80,7 +80,7 @@ def for_workstream(workstream_id: str, state: str, broken: Sequence[str] = ()) -
     match state:
         case W.BLOCKED:
             return (
-                *mended,
+                *(mended or (resume(workstream_id),)),
                 Remedy(f"understudy resolve {workstream_id}", "you have done by hand what is left of it"),
                 Remedy(f"understudy give-up {workstream_id}", "nobody will mend it: it fails now"),
             )

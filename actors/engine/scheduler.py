@@ -9,6 +9,7 @@ from typing import Any, assert_never
 import msgspec
 
 from understudy.actors.engine import messages as m
+from understudy.actors.engine import remedies
 from understudy.actors.engine.explaining import Explanation
 from understudy.actors.engine.house import House
 from understudy.actors.engine.lanes import Key, Lane, Lanes, WorkerClass
@@ -109,8 +110,7 @@ class Scheduler(Actor[Any]):
                 self._grant()
                 self._fill_all()
             case m.WhyQueued():
-                why = self._why(message.task_id)
-                message.reply.send(Explanation(message.task_id, TaskState.QUEUED, why))
+                message.reply.send(self._explain(message.task_id))
             case m.StopAssigning():
                 self._state.stopping = True
             case _:
@@ -252,6 +252,12 @@ class Scheduler(Actor[Any]):
                 each.granted = True
                 taken += each.slots
         return sum(each.granted for each in self._state.reservations.values()) > before
+
+    def _explain(self, task_id: str) -> Explanation:
+        entry = self._lanes.entries.get(task_id)
+        breaker = None if entry is None or entry.breaker not in self._state.held else entry.breaker
+        helps = remedies.for_task(task_id, TaskState.QUEUED, breaker=breaker)
+        return Explanation(task_id, TaskState.QUEUED, self._why(task_id), remedies=helps)
 
     def _why(self, task_id: str) -> str:
         """What a queued task waits for."""

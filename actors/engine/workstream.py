@@ -162,9 +162,13 @@ class WorkstreamActor(Progress):
 
     def _wake_some(self, left: int) -> int:
         graph = self.graph
-        while graph.ready and left and self._has_room():
-            node = graph.ready.popleft()
-            if node.state is TaskState.PENDING and node.ref is None and not node.waits:
+        while graph.ready and left:
+            node = graph.ready[0]
+            is_ready = node.state is TaskState.PENDING and node.ref is None and not node.waits
+            if is_ready and not self._has_room():
+                break
+            graph.ready.popleft()
+            if is_ready:
                 self._wake(node)
                 left -= 1
         return left

@@ -12,11 +12,12 @@ from understudy.actors.definition import (
     Check,
     Problem,
     Task,
+    Workspace,
     WorkspaceKind,
     Workstream,
     find_problems,
 )
-from understudy.actors.definition.bindings import Unbound, bind, follow, is_reference
+from understudy.actors.definition.bindings import Unbound, bind, bind_text, follow, is_reference
 from understudy.actors.engine.graph import ABSENT, Graph, Node
 from understudy.actors.engine.house import House, Plan
 from understudy.actors.engine.jobs import Job, bind_check, make_job
@@ -222,7 +223,7 @@ class WorkstreamSeat:
     def _look_up(self, node: Node, parts: tuple[str, ...]) -> Any:
         name = ".".join(parts)
         match parts:
-            case ("params" | "secrets", *_):
+            case ("params" | "secrets" | "directory", *_):
                 return self._look_up_outside(parts)
             case ("item", *rest):
                 return follow(self._item(node), tuple(rest), name)
@@ -243,6 +244,8 @@ class WorkstreamSeat:
                 if value is None:
                     raise Unbound(f"${{{name}}} has no value: the variable {secret} is not set")
                 return value
+            case ("directory",):
+                return self.definition.directory or "."
             case _:
                 raise InternalError(f"${{{name}}} was let through")
 
@@ -254,6 +257,16 @@ class WorkstreamSeat:
         if self.record.workspace is not None:
             return Place(self.record.workspace, is_closed=True)
         return None if self.definition.directory is None else Place(self.definition.directory)
+
+    def workspace(self) -> Workspace:
+        """As it is asked for, with its references written out."""
+        asked = self.definition.workspace
+        bound = {
+            name: bind_text(text, self._look_up_outside)
+            for name, text in (("path", asked.path), ("branch", asked.branch))
+            if text is not None and "${" in text
+        }
+        return replace(asked, **bound) if bound else asked
 
     @property
     def lacks_workspace(self) -> bool:

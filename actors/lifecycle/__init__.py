@@ -5,7 +5,7 @@ from typing import Final
 from understudy.actors.lifecycle.breaker import BREAKER, BreakerState, BreakerTrigger
 from understudy.actors.lifecycle.documents import DOCUMENTS, Document
 from understudy.actors.lifecycle.machine import START, Entity, InvalidTransition, Machine, Move, Severity, Trait
-from understudy.actors.lifecycle.task import TASK, TaskState, TaskTrigger, satisfies_dependents
+from understudy.actors.lifecycle.task import TASK, TaskState, TaskTrigger, breaks_workstream, satisfies_dependents
 from understudy.actors.lifecycle.worker import WORKER, WorkerState, WorkerTrigger
 from understudy.actors.lifecycle.workstream import WORKSTREAM, WorkstreamState, WorkstreamTrigger
 
@@ -34,5 +34,6 @@ __all__ = [
     "WorkerTrigger",
     "WorkstreamState",
     "WorkstreamTrigger",
+    "breaks_workstream",
     "satisfies_dependents",
 ]

@@ -126,6 +126,11 @@ TASK: Final = Machine(
 )
 
 
+def breaks_workstream(state: str | None, trigger: str | None) -> bool:
+    """Whether a task ended so that its workstream cannot have all it was to do, unless it could do without."""
+    return state == TaskState.FAILED or (state == TaskState.CANCELLED and trigger == TaskTrigger.USER_CANCELLED)
+
+
 def satisfies_dependents(state: str, trigger: str) -> bool:
     """Whether what depends on a task that ended so may go on: a skip by an operator counts, one by rule does not."""
     if state == TaskState.SKIPPED:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from understudy.actors.definition import Check, HttpRequest, RetryPolicy, Task, Tool, Workstream, find_problems
+from understudy.actors.definition import Check, HttpRequest, RetryPolicy, Task, Tool, Workspace, WorkspaceKind, Workstream, find_problems
 from understudy.actors.definition.bindings import Unbound
 from understudy.actors.engine.house import Plan
 from understudy.actors.engine.jobs import Job, bind_check, make_job
@@ -105,7 +105,7 @@ def test_references_in_checks_and_in_json_are_looked_at_before_anything_runs() -
     task = Task("a", call="x:y", checks=(Check(file_exists="${params.nope}"),))
     assert "there is no param 'nope'" in problems(tasks=(task,))[0]
     assert (
-        "know params and secrets"
+        "know params, secrets and directory"
         in problems(tasks=(Task("a", call="x:y"),), checks=(Check(command=("x", "${a.output}")),))[0]
     )
     tool = Tool(http=HttpRequest("http://x", json={"deep": ["{missing}"]}))
@@ -119,3 +119,11 @@ def test_an_output_that_only_a_check_takes_is_waited_for() -> None:
 
     first, second = Task("a", call="x:y"), Task("b", call="x:y", checks=(Check(file_exists="${a.output}"),))
     assert dependencies(Workstream((first, second))) == {"a": [], "b": ["a"]}
+
+
+def test_the_folder_of_the_definition_is_known_everywhere() -> None:
+    task = Task("a", tool="t", inputs={"here": "${directory}"})
+    tool = Tool(argv=("python", "${directory}/agent.py"))
+    workspace = Workspace(WorkspaceKind.WORKTREE, path="${directory}/repo", branch="${params.nope}")
+    found = problems(tasks=(task,), tools={"t": tool}, workspace=workspace)
+    assert found == ["$.workspace: ${params.nope} is not bound: there is no param 'nope'"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 

@@ -90,7 +90,7 @@ async def terminal(folder: Path, width: int = 100, height: int = 30, **environme
         opened = Terminal(socket, changes)
         commands = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         given = {"ENV": "", "LC_ALL": "C.UTF-8", "PATH": commands, **environment}
-        shell = ["env", *(f"{name}={value}" for name, value in given.items()), "sh"]
+        shell = ["env", "-u", "COLUMNS", "-u", "LINES", *(f"{name}={value}" for name, value in given.items()), "sh"]
         try:
             await opened.tmux(
                 "set-option", "-g", "history-limit", str(HISTORY_LINES), ";",

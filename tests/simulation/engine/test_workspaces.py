@@ -166,3 +166,17 @@ def test_a_crash_after_any_commit_ends_in_the_same_result(seed: int) -> None:
         done = world.workspaces.asked + again.workspaces.asked
         assert {"prepare ws", "merge ws", "remove ws"} <= set(done)
     assert 5 < commits < 99
+
+
+def test_the_repository_of_a_worktree_may_be_a_param() -> None:
+    world = World()
+    world.submit(
+        stream(
+            step("a"),
+            params={"repository": "shop"},
+            directory="/home/ann",
+            workspace=Workspace(WorkspaceKind.WORKTREE, path="${directory}/${params.repository}"),
+        )
+    )
+    world.run()
+    assert [each.path for each in world.workspaces.given] == ["/home/ann/shop"] * 4

@@ -126,34 +126,36 @@ class ScriptedWorkspaces:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.given: list[Workspace] = []  # with each of these
         self.conflicts: tuple[str, ...] = ()
         self.broken: set[str] = set()  # steps that fail
         self.held: set[str] = set()  # workstreams whose turn it is to merge
 
-    def _ask(self, step: str, workstream_id: str) -> None:
+    def _ask(self, step: str, workstream_id: str, workspace: Workspace) -> None:
+        self.given.append(workspace)
         self.asked.append(f"{step} {workstream_id}")
         if step in self.broken:
             raise WorkspaceError(f"cannot {step}")
 
     async def prepare(self, workstream_id: str, workspace: Workspace, directory: str | None) -> str:
-        self._ask("prepare", workstream_id)
+        self._ask("prepare", workstream_id, workspace)
         return f"/work/{workstream_id}"
 
     async def plan_merge(self, workstream_id: str, workspace: Workspace, path: str) -> MergePlan:
-        self._ask("plan", workstream_id)
+        self._ask("plan", workstream_id, workspace)
         if not self.conflicts:
             self.held.add(workstream_id)
         return MergePlan("understudy/ws", "main", 1, ("a.py",), self.conflicts)
 
     async def merge(self, workstream_id: str, workspace: Workspace, path: str) -> str:
-        self._ask("merge", workstream_id)
+        self._ask("merge", workstream_id, workspace)
         return "c0ffee"
 
     def let_go(self, workstream_id: str) -> None:
         self.held.discard(workstream_id)
 
     async def remove(self, workstream_id: str, workspace: Workspace, path: str) -> None:
-        self._ask("remove", workstream_id)
+        self._ask("remove", workstream_id, workspace)
 
 
 class World:

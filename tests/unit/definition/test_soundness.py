@@ -114,7 +114,7 @@ def test_sound_definition_has_no_problems() -> None:
         (
             Task(id="a", tool="t"),
             {"tools": {"t": Tool(argv=("${b.output}",))}},
-            "$.tools.t: ${b.output} is not bound: a tool knows params and secrets",
+            "$.tools.t: ${b.output} is not bound: a tool knows params, secrets and directory",
         ),
         (call("a", each=5), {}, "$.tasks[0].each: it is neither a list nor a ${...} that gives one"),
         (
