@@ -23,7 +23,8 @@ class LogFile(msgspec.Struct, frozen=True):
 
 class Folders:
     def __init__(self, database: Path) -> None:
-        self.root = database.with_name(f"{database.name}.files")
+        whole = database.resolve()  # two names of one file are one file
+        self.root = whole.with_name(f"{whole.name}.files")
         self.workspaces = self.root / "workspaces"
         self.outputs = self.root / "outputs"  # where programs that are running write their results
         self.processes = self.root / "processes"  # a line for each process that started or ended

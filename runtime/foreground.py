@@ -108,13 +108,12 @@ class Foreground:
             with anyio.CancelScope() as self._patience:
                 await begin()
                 await self._wait(runtime, scene)
-            runtime.watchers.remove(view)
-        if self._is_cut_off:
-            await runtime.kill()
+            others = len(set(runtime.house.workstreams) - set(scene.workstreams))
+            await self._close(runtime)
         record = scene.workstreams.get(workstream_id)
         if record is None:
             raise Stopped(f"{self._signals[0].name} came before {workstream_id} was taken in: see `understudy ls`")
-        return Ended(record, scene, _count_others(runtime, scene), self._is_cut_off)
+        return Ended(record, scene, others, self._is_cut_off)
 
     async def _wait(self, runtime: Runtime, scene: Scene) -> None:
         is_asked = False
@@ -124,6 +123,17 @@ class Foreground:
                 is_asked = True
                 await self._cancel(runtime, scene.root_id)
             await self._moved.wait()
+
+    async def _close(self, runtime: Runtime) -> None:
+        """Programs that were told to end have time for it, unless somebody has lost patience."""
+        closing = asyncio.ensure_future(runtime.close())
+        closing.add_done_callback(lambda _: self._moved.set())
+        while not closing.done() and not self._is_cut_off:
+            self._moved.clear()
+            await self._moved.wait()
+        if self._is_cut_off:
+            await runtime.kill()
+        await closing
 
     async def _cancel(self, runtime: Runtime, workstream_id: str) -> None:
         try:
@@ -205,10 +215,6 @@ async def _refuse_known(runtime: Runtime, workstream_id: str) -> None:
         f"there is a workstream {workstream_id} already: go on with it by `understudy run --resume {workstream_id}`, "
         "or give the file another id"
     )
-
-
-def _count_others(runtime: Runtime, scene: Scene) -> int:
-    return len(set(runtime.house.workstreams) - set(scene.workstreams))
 
 
 def _has_failed(record: WorkstreamRecord) -> bool:

@@ -72,7 +72,7 @@ class Runtime(Queries):
         self._kernel = LoopKernel(grace_s=grace_s, clock=self._clock)
         self._watchdog: Watchdog | None = None
         self._checks = RealChecks()
-        self._folders = Folders(Path(path).resolve())
+        self._folders = Folders(Path(path))
         self.watchers = Watchers(self.log)
         self._engine: Engine | None = None
         self.recovery = Recovery()
@@ -238,6 +238,10 @@ class Runtime(Queries):
     async def reset_breaker(self, breaker: str, **said: Any) -> Done:
         """Let everybody use a tool again."""
         return await self._operate(Operation.RESET_BREAKER, breaker, **said)
+
+    async def operate(self, request: Request) -> Done:
+        """Any of these, as a request that came from elsewhere."""
+        return await self._ask(request)
 
     async def _operate(self, operation: Operation, target: str, **said: Any) -> Done:
         return await self._ask(Request(operation, target, **said))

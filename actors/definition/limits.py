@@ -6,9 +6,7 @@ from msgspec import Meta
 
 ID_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}$(?!\n)"  # safe in a file name, a URL and a shell
 TASK_ID_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_\-]{0,127}$(?!\n)"  # a dot leads into an output
-RESERVED_IDS: Final = frozenset(
-    {"params", "item", "secrets", "output", "directory"}
-)  # with a meaning in ${...}
+RESERVED_IDS: Final = frozenset({"params", "item", "secrets", "output", "directory"})  # with a meaning in ${...}
 TASKS_MAX: Final = 1_000_000
 DEPTH_MAX: Final = 5  # of workstreams within workstreams
 

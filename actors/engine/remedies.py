@@ -95,12 +95,12 @@ def for_workstream(workstream_id: str, state: str, broken: Sequence[str] = ()) -
 
 
 def for_worker(record: WorkerRecord) -> tuple[Remedy, ...]:
-    """Workers live in a running process, and only that can tell them something."""
+    """Workers live in a running process, which has to be there to hear it."""
     match record.state:
         case WorkerState.PAUSED:
-            return (Remedy(f"runtime.resume({record.id!r})", "in its process: it may take tasks again"),)
+            return (Remedy(f"understudy worker resume {record.id}", "it may take tasks again"),)
         case WorkerState.UNRESPONSIVE:
-            return (Remedy(f"runtime.terminate({record.id!r})", "in its process: its tasks are to go to others now"),)
+            return (Remedy(f"understudy worker terminate {record.id}", "its tasks are to go to others now"),)
         case _:
             return ()
 

@@ -20,7 +20,7 @@ def say(ended: Ended, database: Path, code: int, write: Callable[[str], None]) -
     failed = scene.tasks_in(TaskState.FAILED).values()
     for view in islice(failed, FAILED_SHOWN):
         write(f"  {scene.name_of(view)}: {plain(view.error or 'failed')}")
-        if logs := Folders(database.resolve()).logs(view.workstream_id, view.key):
+        if logs := Folders(database).logs(view.workstream_id, view.key):
             write(f"    its output is in {logs[-1].path}")
     if len(failed) > FAILED_SHOWN:
         write(f"  and {len(failed) - FAILED_SHOWN} more that failed")

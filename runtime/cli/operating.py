@@ -1,6 +1,10 @@
-"""What operators do from a shell: each command opens a database at rest, does one thing, and says what became of it."""
+"""What operators do from a shell: each command does one thing, and says what became of it.
+
+It is done by the process that has the database open, where that listens, and else in the database at rest.
+"""
 
 import getpass
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -151,12 +155,18 @@ def _operate(operation: str, target: str, database: Path, as_json: bool, *, who:
     import anyio
 
     from understudy.actors.engine.requests import Done, Operation, Request
+    from understudy.adapters.desk import DeskClosed
+    from understudy.adapters.stores.sqlite.ownership import owner_of
+    from understudy.runtime import counter
     from understudy.runtime.resting import Resting
 
     wish = Operation(operation)
     request = Request(wish, target, who or name_user(), **said)
 
     async def run() -> "tuple[Done, WorkstreamRecord | None]":
+        if owner_of(database) is not None:
+            with suppress(DeskClosed):
+                return await counter.ask(database, request), None
         async with Resting(database) as resting:
             done = await resting.operate(request)
             is_work = wish is not Operation.TRIP and wish is not Operation.RESET_BREAKER

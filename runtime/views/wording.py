@@ -80,7 +80,9 @@ def reason(scene: Scene, view: TaskView, now: int) -> str:
             shown = ", ".join(waits_for[:3]) + (f" and {len(waits_for) - 3} more" if len(waits_for) > 3 else "")
             said = f"waits for {shown}" if waits_for else ""
         case S.QUEUED:
-            said = "waits for a worker"
+            breaker = scene.breaker_of(view)
+            is_kept_away = breaker is not None and breaker.state is not BreakerState.CLOSED
+            said = f"waits for the breaker of {view.tool}" if is_kept_away else "waits for a worker"
         case S.RUNNING | S.VALIDATING:
             doing = "checks are running" if view.state is S.VALIDATING else view.line or f"on {view.worker_id}"
             said = f"{which}: {doing}" if view.attempts > 1 else doing
