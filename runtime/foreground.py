@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ import msgspec
 from understudy.actors.definition import WorkerDefinition, WorkerKind, Workstream
 from understudy.actors.engine.requests import Conflict, NotFound
 from understudy.actors.errors import MisuseError, UnderstudyError
+from understudy.actors.kernel import IntakeClosed
 from understudy.actors.lifecycle import WORKSTREAM, Entity, InvalidTransition, Trait, WorkstreamState
 from understudy.actors.ports.store import Batch
 from understudy.actors.ports.workplace import Order
@@ -64,6 +65,7 @@ class Foreground:
         self._show = show
         self._signals: list[signal.Signals] = []
         self._view: View | None = None
+        self._untold: list[str] = []  # before there was somebody to tell it
         self._moved = asyncio.Event()
         self._patience: anyio.CancelScope | None = None  # until the second signal
 
@@ -100,9 +102,14 @@ class Foreground:
         scene = Scene(workstream_id)
         await _look_around(runtime, scene)
         if self._signals:
+            await runtime.close(grace_s=0)
             raise Stopped(f"{self._signals[0].name} came before {workstream_id} was begun: nothing was changed")
+        if runtime.recovery.workstreams:
+            self.tell(str(runtime.recovery))
         with self._show(scene) as view:
             self._view = view
+            for text in self._untold:
+                view.note(text)
             runtime.watchers.add(view)
             runtime.watchers.add(self)
             with anyio.CancelScope() as self._patience:
@@ -126,13 +133,17 @@ class Foreground:
 
     async def _close(self, runtime: Runtime) -> None:
         """Programs that were told to end have time for it, unless somebody has lost patience."""
-        closing = asyncio.ensure_future(runtime.close())
+        if self._is_cut_off:
+            await runtime.kill()
+            return
+        closing = asyncio.ensure_future(runtime.close(grace_s=0 if self._signals else None))
         closing.add_done_callback(lambda _: self._moved.set())
         while not closing.done() and not self._is_cut_off:
             self._moved.clear()
             await self._moved.wait()
-        if self._is_cut_off:
-            await runtime.kill()
+        if not closing.done():
+            with suppress(IntakeClosed):  # it is closing already, and what it waits for is killed now
+                await runtime.kill()
         await closing
 
     async def _cancel(self, runtime: Runtime, workstream_id: str) -> None:
@@ -175,7 +186,9 @@ class Foreground:
 
     def tell(self, text: str) -> None:
         """Say something besides."""
-        if self._view is not None:
+        if self._view is None:
+            self._untold.append(text)
+        else:
             self._view.note(text)
 
 

@@ -54,7 +54,14 @@ class Run:
                     rest += await self._stdout.receive()
             except anyio.EndOfStream:
                 self.said += rest.decode().splitlines()
+        return await self.exit_code()
+
+    async def exit_code(self) -> int:
+        with anyio.fail_after(HANG_S):
             return await self._process.wait()
+
+    async def stop_listening(self) -> None:
+        await self._stdout.aclose()
 
     @property
     def text(self) -> str:
