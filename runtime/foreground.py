@@ -8,7 +8,7 @@ from before the database is opened until it is closed.
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +24,7 @@ from understudy.actors.lifecycle import WORKSTREAM, Entity, InvalidTransition, T
 from understudy.actors.ports.store import Batch
 from understudy.actors.ports.workplace import Order
 from understudy.actors.records import WorkstreamRecord
+from understudy.runtime.counter import open_counter
 from understudy.runtime.runtime import DEFAULT_WORKERS, Runtime
 from understudy.runtime.views.scene import Scene
 from understudy.runtime.watching import Watcher
@@ -90,6 +91,9 @@ class Foreground:
                         found = await runtime.wait_for_workstream(workstream_id)
                     if found.state is WorkstreamState.BLOCKED or _has_failed(found):
                         await runtime.reset(workstream_id, who=_login(), why="resumed")
+                    async for child in _descendants(runtime, workstream_id):
+                        if child.state is WorkstreamState.BLOCKED:  # a task of its parent waits for it
+                            await runtime.reset(child.id, who=_login(), why="resumed")
 
                 return await self._run(runtime, workstream_id, go_on)
 
@@ -113,8 +117,9 @@ class Foreground:
             runtime.watchers.add(view)
             runtime.watchers.add(self)
             with anyio.CancelScope() as self._patience:
-                await begin()
-                await self._wait(runtime, scene)
+                async with open_counter(runtime, self._database):
+                    await begin()
+                    await self._wait(runtime, scene)
             others = len(set(runtime.house.workstreams) - set(scene.workstreams))
             await self._close(runtime)
         record = scene.workstreams.get(workstream_id)
@@ -155,7 +160,7 @@ class Foreground:
     # What is heard
 
     @contextmanager
-    def _hearing_signals(self) -> Iterator[None]:
+    def _hearing_signals(self) -> Generator[None, None, None]:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._receive, number)
@@ -192,16 +197,15 @@ class Foreground:
             self._view.note(text)
 
 
-def workers_for(definition: Workstream | None, slots: int | None) -> tuple[WorkerDefinition, ...]:
+def workers_for(definition: Workstream, slots: int | None) -> tuple[WorkerDefinition, ...]:
     """The workers that a definition asks for, and the usual ones of the kinds that it says nothing of."""
-    own = () if definition is None else definition.workers
-    kinds = {each.kind for each in own}
+    kinds = {each.kind for each in definition.workers}
     usual = [
         msgspec.structs.replace(each, max_concurrent_tasks=slots) if slots and each.kind in _POOLED else each
         for each in DEFAULT_WORKERS
         if each.kind not in kinds
     ]
-    return (*own, *usual)
+    return (*definition.workers, *usual)
 
 
 async def _look_around(runtime: Runtime, scene: Scene) -> None:
@@ -214,9 +218,26 @@ async def _look_around(runtime: Runtime, scene: Scene) -> None:
         record = await runtime.workstream(scene.root_id)
     except NotFound:
         return
+    await _look_at(runtime, scene, record)
+    async for child in _descendants(runtime, record.id):
+        await _look_at(runtime, scene, child)
+
+
+async def _look_at(runtime: Runtime, scene: Scene, record: WorkstreamRecord) -> None:
     scene.see(Entity.WORKSTREAM, record.id, record)
     async for task in runtime.all_tasks(record.id):
         scene.see(Entity.TASK, task.id, task)
+
+
+async def _descendants(runtime: Runtime, workstream_id: str) -> AsyncIterator[WorkstreamRecord]:
+    """The children of a workstream and theirs: their ids begin with its own, so that they come next."""
+    after = workstream_id
+    while page := await runtime.workstreams(after=after):
+        for each in page:
+            after = each.id
+            if not each.id.startswith(f"{workstream_id}."):
+                return
+            yield each
 
 
 async def _refuse_known(runtime: Runtime, workstream_id: str) -> None:

@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-import msgspec
-
-from understudy.actors.definition import OnFailure, Workstream
+from understudy.actors.definition import OnFailure
 from understudy.actors.engine import explaining
 from understudy.actors.engine.explaining import Explanation, Standing
+from understudy.actors.engine.reading import definition_of
 from understudy.actors.engine.remedies import read_target
 from understudy.actors.engine.requests import NotFound
 from understudy.actors.lifecycle import (
@@ -53,7 +52,7 @@ async def stand_of(records: Records, workstream: WorkstreamRecord) -> Standing:
             waiting[task.key] = task.state
         if breaks_workstream(task.state, task.trigger) and not task.optional:
             broken.append(task.key)
-    planned = len(_definition_of(workstream).tasks)  # they are left out once each has a record
+    planned = len(definition_of(workstream).tasks)  # they are left out once each has a record
     return Standing(max(total, planned), ended, active, waiting, tuple(broken))
 
 
@@ -76,7 +75,7 @@ async def _of_workstream(records: Records, record: WorkstreamRecord) -> Explanat
 
 async def _of_task(records: Records, record_id: str) -> Explanation:
     workstream = await records.workstream(record_id.partition("/")[0])
-    definition = _definition_of(workstream)
+    definition = definition_of(workstream)
     try:
         task = await records.task(record_id)
     except NotFound:
@@ -116,7 +115,3 @@ async def _before(records: Records, task: TaskRecord) -> AsyncIterator[TaskRecor
         if len(items) < len(page):
             return
         after = page[-1].id
-
-
-def _definition_of(workstream: WorkstreamRecord) -> Workstream:
-    return msgspec.convert(workstream.definition, Workstream)

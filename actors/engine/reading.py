@@ -39,9 +39,14 @@ async def read_workstream(store: Store, workstream_id: str) -> tuple[WorkstreamR
     return record, tasks
 
 
+def definition_of(record: WorkstreamRecord) -> Workstream:
+    """What a workstream was submitted as, but for its tasks once each has a record."""
+    return msgspec.convert(record.definition, Workstream)
+
+
 def seat_of(house: House, record: WorkstreamRecord, tasks: list[TaskRecord]) -> WorkstreamSeat:
     """A workstream as it was left. What had not been created yet follows from its definition."""
-    definition = msgspec.convert(record.definition, Workstream)
+    definition = definition_of(record)
     seat = WorkstreamSeat(house, record, definition)
     created = {task.key for task in tasks}
     nodes = [(_node_of(task), task.map_of) for task in tasks]

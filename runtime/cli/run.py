@@ -107,19 +107,18 @@ def _read_param(definition: "Workstream", text: str) -> tuple[str, Any]:
         fail(f"--param {name}: {value!r} is not JSON, and {definition.params[name]!r} is no text ({error})")
 
 
-def _definition_of(database: Path, workstream_id: str) -> "Workstream | None":
-    from understudy.actors.definition import Workstream
+def _definition_of(database: Path, workstream_id: str) -> "Workstream":
+    from understudy.actors.engine.reading import definition_of
     from understudy.runtime.cli.looking import look
 
     try:
-        definition = look(database, lambda reading: reading.workstream(workstream_id)).definition
+        return definition_of(look(database, lambda reading: reading.workstream(workstream_id)))
     except typer.Exit:  # with the code of a question, which is that of a run that failed
         raise typer.Exit(BAD_USE) from None
-    return definition if isinstance(definition, Workstream) else None
 
 
 def _open(
-    database: Path, definition: "Workstream | None", slots: int | None, watch: bool | None, as_json: bool
+    database: Path, definition: "Workstream", slots: int | None, watch: bool | None, as_json: bool
 ) -> "Foreground":
     from rich.console import Console
 
@@ -132,6 +131,7 @@ def _open(
     from understudy.runtime.views.scene import Scene
 
     tune()
+    sys.path.insert(0, definition.directory or ".")  # functions beside the file, as for a Python program
     try:
         database.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

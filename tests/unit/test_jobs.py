@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from understudy.actors.definition import Check, HttpRequest, RetryPolicy, Task, Tool, Workspace, WorkspaceKind, Workstream, find_problems
+from understudy.actors.definition import (
+    Check,
+    HttpRequest,
+    RetryPolicy,
+    Task,
+    Tool,
+    Workspace,
+    WorkspaceKind,
+    Workstream,
+    find_problems,
+)
 from understudy.actors.definition.bindings import Unbound
 from understudy.actors.engine.house import Plan
 from understudy.actors.engine.jobs import Job, bind_check, make_job

@@ -36,7 +36,16 @@ async def test_a_run_that_fails_exits_with_1_and_says_where_to_look(tmp_path: Pa
     assert "    understudy explain w --db state.db\n" in f"{run.text}\n"
 
 
-@pytest.mark.parametrize("words", [[], ["work.yaml", "--resume", "w"], ["--resume", "w", "-p", "a=1"], ["--resume", "nobody"], ["work.yaml", "--workers", "0"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["work.yaml", "--resume", "w"],
+        ["--resume", "w", "-p", "a=1"],
+        ["--resume", "nobody"],
+        ["work.yaml", "--workers", "0"],
+    ],
+)
 async def test_bad_use_exits_with_2(tmp_path: Path, words: list[str]) -> None:
     write(tmp_path, "id: w", "tasks:", shell("a", "true"))
     async with running(tmp_path, *words) as run:
@@ -44,7 +53,14 @@ async def test_bad_use_exits_with_2(tmp_path: Path, words: list[str]) -> None:
 
 
 async def test_a_blocked_run_exits_with_4_and_its_remedy_works(tmp_path: Path) -> None:
-    write(tmp_path, "id: w", "on_failure: block", "tasks:", shell("a", "[ -e go ]", AT_ONCE), shell("b", "true", ", after: [a]"))
+    write(
+        tmp_path,
+        "id: w",
+        "on_failure: block",
+        "tasks:",
+        shell("a", "[ -e go ]", AT_ONCE),
+        shell("b", "true", ", after: [a]"),
+    )
     async with running(tmp_path, "work.yaml") as run:
         assert await run.end() == 4
     remedies = re.findall(r"^    understudy (.*)$", run.text, re.MULTILINE)
@@ -94,7 +110,9 @@ async def test_one_worker_runs_one_program_at_a_time(tmp_path: Path) -> None:
 
 async def test_params_have_the_types_of_those_that_they_replace(tmp_path: Path) -> None:
     write(tmp_path, PARAMS, "tasks:", ECHO)
-    async with running(tmp_path, "work.yaml", "-p", "count=2", "-p", "text=3", "-p", "flag=false", "-p", "items=[4,5]") as run:
+    async with running(
+        tmp_path, "work.yaml", "-p", "count=2", "-p", "text=3", "-p", "flag=false", "-p", "items=[4,5]"
+    ) as run:
         assert await run.end() == 0
     assert "a | 2 3 false [4,5]" in run.text
 
@@ -119,7 +137,9 @@ def test_a_file_with_an_id_that_is_run_twice_is_told_to_resume(tmp_path: Path) -
     assert ask(tmp_path, "run", "work.yaml").returncode == 0
     finished = ask(tmp_path, "run", "work.yaml")
     assert finished.returncode == 2
-    assert finished.stderr.startswith("understudy: there is a workstream w already: go on with it by `understudy run --resume w`")
+    assert finished.stderr.startswith(
+        "understudy: there is a workstream w already: go on with it by `understudy run --resume w`"
+    )
     assert finished.stdout == ""
 
 

@@ -1,5 +1,6 @@
 """The live view, as it is seen on a real terminal: what it shows, in which sizes, and what stays when it has ended."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,14 @@ def write_all_moments(folder: Path) -> None:
         "tasks:",
         shell("build", f"echo compiling; {wait_for('go')}"),
         "  - {id: ask, tool: api}",
-        shell("flaky", "echo no luck >&2; exit 3", ", retry: {base_delay: 80, max_delay: 80, jitter: 0, max_attempts: 4}"),
-        shell("again", f"[ -e been ] || {{ touch been; exit 1; }}; {wait_for('go')}", ", retry: {base_delay: 0, jitter: 0}"),
+        shell(
+            "flaky", "echo no luck >&2; exit 3", ", retry: {base_delay: 80, max_delay: 80, jitter: 0, max_attempts: 4}"
+        ),
+        shell(
+            "again",
+            f"[ -e been ] || {{ touch been; exit 1; }}; {wait_for('go')}",
+            ", retry: {base_delay: 0, jitter: 0}",
+        ),
         shell("publish", "true", ", after: [build]"),
     )
 
@@ -31,6 +38,10 @@ def write_all_moments(folder: Path) -> None:
 def row(screen: str, name: str) -> str:
     """The line that begins with a name, after its sign."""
     return next(line for line in screen.splitlines() if name in line.split()[:2])
+
+
+def has_moved(name: str, line: str, screen: str) -> bool:
+    return row(screen, name) != line
 
 
 async def look_at_all_moments(window: Terminal) -> str:
@@ -66,7 +77,7 @@ async def test_times_move_while_nothing_happens(tmp_path: Path) -> None:
         screen = await look_at_all_moments(window)
         before = {name: row(screen, name) for name in ("build", "flaky", "breaker")}
         for name, line in before.items():
-            await window.shows(until=lambda now, name=name, line=line: row(now, name) != line)
+            await window.shows(until=partial(has_moved, name, line))
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 15), (160, 50)])
@@ -74,7 +85,9 @@ async def test_the_view_fits_a_narrow_and_a_wide_terminal(tmp_path: Path, width:
     write_all_moments(tmp_path)
     async with terminal(tmp_path, width, height) as window:
         await window.type(COMMAND)
-        screen = await window.shows("● build", "⊘ ask", "↻ flaky", "● again", "· publish", "workers  programs", "breaker  api")
+        screen = await window.shows(
+            "● build", "⊘ ask", "↻ flaky", "● again", "· publish", "workers  programs", "breaker  api"
+        )
         assert screen.count("moments") == 1
         assert all(len(line) <= width for line in screen.splitlines())
         (tmp_path / "go").touch()
@@ -113,7 +126,11 @@ async def test_a_terminal_that_changes_its_size_shows_one_whole_picture(tmp_path
 
             def is_whole(screen: str) -> bool:
                 lines = screen.splitlines()
-                return [sum(each in line for line in lines) for each in ("moments  ", "● build", "breaker  ")] == [1, 1, 1]
+                return [sum(each in line for line in lines) for each in ("moments  ", "● build", "breaker  ")] == [
+                    1,
+                    1,
+                    1,
+                ]
 
             await window.shows("· publish", "workers  ", until=is_whole)
         await window.press("C-c")
@@ -122,7 +139,9 @@ async def test_a_terminal_that_changes_its_size_shows_one_whole_picture(tmp_path
 
 
 async def test_the_last_picture_stays_with_what_failed_and_where_its_output_is(tmp_path: Path) -> None:
-    write(tmp_path, "id: w", "tasks:", shell("a", "true"), shell("b", "echo dust; exit 7", ", retry: {max_attempts: 1}"))
+    write(
+        tmp_path, "id: w", "tasks:", shell("a", "true"), shell("b", "echo dust; exit 7", ", retry: {max_attempts: 1}")
+    )
     async with terminal(tmp_path, 100, 30) as window:
         await window.type(COMMAND)
         assert await window.exit_code() == 1
@@ -133,3 +152,37 @@ async def test_the_last_picture_stays_with_what_failed_and_where_its_output_is(t
         assert "workers" not in screen
         assert "its output is in" in screen
         assert "understudy explain w --db state.db" in screen
+
+
+CHILDREN = """
+from understudy.actors.definition import Task, Workstream
+from understudy.runtime import current_task
+
+async def split():
+    task = current_task()
+    script = "echo deep; until [ -e go ]; do sleep 0.02; done"
+    for name in ("left", "right"):
+        inner = Task("inner", argv=("sh", "-c", script))
+        await task.result_of(await task.spawn(Workstream((inner,), name=name)))
+"""
+
+
+async def test_children_are_shown_under_the_task_that_started_them(tmp_path: Path) -> None:
+    (tmp_path / "children.py").write_text(CHILDREN)
+    write(
+        tmp_path,
+        "id: w",
+        "tasks:",
+        "  - {id: split, call: 'children:split'}",
+        shell("after", "true", ", after: [split]"),
+    )
+    async with terminal(tmp_path, 100, 30, PYTHONPATH=".") as window:
+        await window.type(COMMAND)
+        screen = await window.shows("● inner", "deep")
+        order = [screen.index(each) for each in ("● split", "  ▾ left", "    ● inner", "  · after")]
+        assert order == sorted(order)
+        (tmp_path / "go").touch()
+        assert await window.exit_code() == 0
+        screen = await window.screen()
+        assert screen.index("▾ left") < screen.index("▾ right") < screen.index("✔ after")
+        assert screen.count("✔ inner") == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.integration.cli.runs import HANG_S, ask, living, running, shell, state_of, until, wait_for, write
+from tests.integration.cli.runs import HANG_S, ask, living, running, shell, state_of, until, write
 from tests.integration.cli.terminal import needs_tmux, terminal
 
 POLITE = "trap 'echo tidied > tidied; exit 1' TERM; echo on; while :; do sleep 0.02; done"
@@ -39,7 +39,7 @@ async def test_a_signal_cancels_in_order_and_says_how_to_go_on(tmp_path: Path, n
     assert f"{number.name}: cancelling; once more to stop at once" in run.text
     assert "w cancelled: 1 completed, 2 cancelled" in run.text
     assert "    understudy run --resume w --db state.db" in run.text
-    assert not living(f': {tmp_path}')
+    assert not living(f": {tmp_path}")
     await resume(tmp_path)
     assert (tmp_path / "first").read_text() == "once\n"
 
@@ -52,7 +52,7 @@ async def test_a_second_signal_ends_everything_at_once(tmp_path: Path) -> None:
         await run.says("cancelling")
         run.send(signal.SIGINT)
         assert await run.end() == 130
-    assert not living(f': {tmp_path}')
+    assert not living(f": {tmp_path}")
     assert "    understudy run --resume w --db state.db" in run.text
     assert ask(tmp_path, "check").returncode == 0
     await resume(tmp_path)
@@ -96,7 +96,7 @@ async def test_a_signal_before_anything_has_begun_changes_nothing(tmp_path: Path
         await until(tmp_path / "told")
         run.send(signal.SIGINT)
         assert await run.end() == 130
-    assert not living(f': {tmp_path}')
+    assert not living(f": {tmp_path}")
     assert [each["id"] for each in json.loads(ask(tmp_path, "ls", "--all", "--json").stdout)] == ["w"]
 
 
@@ -117,7 +117,7 @@ async def test_ctrl_c_on_a_terminal_once_and_twice(tmp_path: Path) -> None:
         await window.type("understudy run --resume w --db state.db")
         assert await window.exit_code() == 0
         await window.shows("w completed: 3 completed")
-    assert not living(f': {tmp_path}')
+    assert not living(f": {tmp_path}")
 
 
 @needs_tmux
@@ -128,7 +128,9 @@ async def test_a_terminal_that_is_closed_is_a_signal_too(tmp_path: Path) -> None
         await window.shows("second │ on")
     await until(tmp_path / "tidied")
     with anyio.fail_after(HANG_S):
-        while living("understudy run work.yaml --db state.db") or ask(tmp_path, "show", "w").stdout.count("cancelled") < 2:
+        while (
+            living("understudy run work.yaml --db state.db") or ask(tmp_path, "show", "w").stdout.count("cancelled") < 2
+        ):
             await anyio.lowlevel.checkpoint()
     assert state_of(tmp_path, "w")["state"] == "cancelled"
     await resume(tmp_path)
