@@ -6,7 +6,7 @@ Only its owner can open it: it lies in a folder that nobody else may enter. A li
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Final, Self
 
@@ -73,7 +73,7 @@ async def hand_in(folder: Path, line: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def _reachable(folder: Path) -> Iterator[str]:
+def _reachable(folder: Path) -> Generator[str]:
     """The desk's path, by another way where it is too long for a socket."""
     path = folder / NAME
     if len(os.fsencode(path)) <= PATH_BYTES_MAX:

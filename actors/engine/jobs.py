@@ -89,8 +89,12 @@ def _program(tool: Tool, expected: tuple[int, ...], find: Find) -> Program:
 def _arguments(item: str, find: Find) -> list[str]:
     """One argument; where it is nothing but a list, one for each of its items."""
     value = fill_value(item, find)
-    values: list[Any] = value if isinstance(value, list) else [value]
+    values = _items(value) if isinstance(value, list) else [value]
     return [each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in values]
+
+
+def _items(value: Any) -> list[Any]:
+    return list(value)
 
 
 def _request(http: HttpRequest, find: Find) -> HttpRequest:

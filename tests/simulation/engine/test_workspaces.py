@@ -150,6 +150,7 @@ def test_a_reset_after_the_merge_begins_in_a_new_worktree() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_crash_after_any_commit_ends_in_the_same_result(seed: int) -> None:
     definition = in_worktree(step("a"), step("b", "a"), checks=(Check(command=("x",), name="tests"),))
+    commits = 0
     for commits in range(1, 100):
         store = MortalStore(commits)
         world = World(lambda order: Takes(1, order.key), seed=seed, store=store)
