@@ -66,7 +66,7 @@ class Foreground:
         self._show = show
         self._signals: list[signal.Signals] = []
         self._view: View | None = None
-        self._untold: list[str] = []  # before there was somebody to tell it
+        self._untold: list[Callable[[View], None]] = []  # what came before there was a view
         self._moved = asyncio.Event()
         self._patience: anyio.CancelScope | None = None  # until the second signal
 
@@ -100,7 +100,9 @@ class Foreground:
     # One run
 
     def _open(self) -> Runtime:
-        return Runtime(self._database, workers=self._workers, log=_Notes(self))
+        runtime = Runtime(self._database, workers=self._workers, log=_Notes(self))
+        runtime.watchers.add(self)  # from the beginning: what is recovered moves before anybody can look at it
+        return runtime
 
     async def _run(self, runtime: Runtime, workstream_id: str, begin: Callable[[], Awaitable[object]]) -> Ended:
         scene = Scene(workstream_id)
@@ -112,10 +114,8 @@ class Foreground:
             self.tell(str(runtime.recovery))
         with self._show(scene) as view:
             self._view = view
-            for text in self._untold:
-                view.note(text)
-            runtime.watchers.add(view)
-            runtime.watchers.add(self)
+            for tell in self._untold:
+                tell(view)
             with anyio.CancelScope() as self._patience:
                 async with open_counter(runtime, self._database):
                     await begin()
@@ -183,18 +183,22 @@ class Foreground:
         return len(self._signals) > 1
 
     def landed(self, batch: Batch) -> None:
-        """Something has moved: look whether it is over. The view, which was told before, has kept the scene."""
+        """Something has moved: the view keeps the scene, and whoever waits looks whether it is over."""
+        self._pass_on(lambda view: view.landed(batch))
         self._moved.set()
 
     def heard(self, order: Order, line: str) -> None:
-        """The view shows it."""
+        self._pass_on(lambda view: view.heard(order, line))
 
     def tell(self, text: str) -> None:
         """Say something besides."""
+        self._pass_on(lambda view: view.note(text))
+
+    def _pass_on(self, tell: Callable[[View], None]) -> None:
         if self._view is None:
-            self._untold.append(text)
+            self._untold.append(tell)
         else:
-            self._view.note(text)
+            tell(self._view)
 
 
 def workers_for(definition: Workstream, slots: int | None) -> tuple[WorkerDefinition, ...]:

@@ -26,9 +26,10 @@ def say(ended: Ended, database: Path, code: int, write: Callable[[str], None]) -
         write(f"  and {len(failed) - FAILED_SHOWN} more that failed")
     if record.last_error and code:
         write(f"  why: {plain(record.last_error)}")
-    if record.merge is not None and record.merge.commit is not None:
-        merge = record.merge
-        write(plain(f"  merged into {merge.target} as {record.merge.commit[:12]}: {', '.join(merge.files)}"))
+    for each in scene.workstreams.values():
+        if (merge := each.merge) is not None and merge.commit is not None:
+            what = "" if each.id == record.id else f"{each.name or each.id} "
+            write(plain(f"  {what}merged into {merge.target} as {merge.commit[:12]}: {', '.join(merge.files)}"))
     for what, command in _ways_on(ended, database, code):
         write(f"  {what}:\n    {command}")
     if ended.others:
