@@ -21,6 +21,7 @@ from understudy.actors.kernel.uncut import uncut
 from understudy.actors.ports.workplace import Hearing, Order, Report, Services
 from understudy.adapters.tools import pipe
 from understudy.adapters.tools.failures import describe
+from understudy.adapters.tools.processes import name_signal
 
 CANCEL_GRACE_S: Final = 2.0
 CLOSE_GRACE_S: Final = 2.0
@@ -286,9 +287,4 @@ class _Child(asyncio.Protocol):
 
 
 def _ending(code: int) -> str:
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:  # a real-time signal has no name
-        return f"was killed by signal {-code}"
+    return f"exited with code {code}" if code >= 0 else f"was killed by {name_signal(-code)}"

@@ -6,6 +6,7 @@ A number alone names nobody, for the system gives it out again: a number and a t
 
 import datetime
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -102,3 +103,10 @@ def boot() -> str:
         return _BOOT.read_text().strip()
     except OSError:
         return "unknown"
+
+
+def name_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has no name
+        return f"signal {number}"

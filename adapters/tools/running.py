@@ -19,7 +19,7 @@ from typing import IO, Final
 
 from understudy.actors.errors import UnderstudyError
 from understudy.actors.kernel.uncut import uncut
-from understudy.adapters.tools.processes import is_group_alive
+from understudy.adapters.tools.processes import is_group_alive, name_signal
 
 Heard = Callable[[bytes, bool], None]  # a piece of output, and whether it is of stderr
 READ_BYTES: Final = 2**16
@@ -69,12 +69,7 @@ async def run_to_end(
 
 def describe_end(code: int) -> str:
     """How a process ended, by its exit code."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:  # a real-time signal has no name
-        return f"killed by signal {-code}"
+    return f"exit code {code}" if code >= 0 else f"killed by {name_signal(-code)}"
 
 
 class _Running:
