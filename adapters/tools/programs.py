@@ -53,14 +53,13 @@ class ProgramWorkplace:
         self._folders = folders
         self._ledger = ledger
         self._running: set[int] = set()  # leaders of groups
+        self._is_furnished = False
         self._attempts = 0
         self._idle = asyncio.Event()
         self._is_killed = False
 
     async def open(self, hearing: Hearing) -> None:
         """Always ready: it lives and dies with the loop."""
-        make_private(self._folders.root)
-        make_private(self._folders.outputs)
 
     async def run(self, order: Order) -> Report:
         if self._is_killed:
@@ -89,6 +88,10 @@ class ProgramWorkplace:
                 os.killpg(pid, signal.SIGKILL)
 
     async def _run(self, order: Order) -> Report:
+        if not self._is_furnished:  # only now: most runtimes run no programs, and leave nothing beside their database
+            make_private(self._folders.root)
+            make_private(self._folders.outputs)
+            self._is_furnished = True
         attempt = _Attempt(order, self._audience, self._folders)
         started: list[int] = []
 

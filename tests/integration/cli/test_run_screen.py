@@ -140,7 +140,11 @@ async def test_a_terminal_that_changes_its_size_shows_one_whole_picture(tmp_path
 
 async def test_the_last_picture_stays_with_what_failed_and_where_its_output_is(tmp_path: Path) -> None:
     write(
-        tmp_path, "id: w", "tasks:", shell("a", "true"), shell("b", "echo dust; exit 7", ", after: [a], retry: {max_attempts: 1}")
+        tmp_path,
+        "id: w",
+        "tasks:",
+        shell("a", "true"),
+        shell("b", "echo dust; exit 7", ", after: [a], retry: {max_attempts: 1}"),
     )
     async with terminal(tmp_path, 100, 30) as window:
         await window.type(COMMAND)

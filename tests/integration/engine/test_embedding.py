@@ -30,6 +30,7 @@ from understudy.runtime import (
     Workstream,
     WorkstreamFailed,
 )
+from understudy.runtime.runtime import DEFAULT_WORKERS
 
 
 async def test_a_workstream_that_is_submitted_gives_its_result(tmp_path: Path) -> None:
@@ -329,3 +330,10 @@ async def test_a_task_without_retries_fails_at_its_first_error(tmp_path: Path) -
         handle = await world.submit(call("fail_until", name="once", attempt=2, retry=ONCE))
         with anyio.fail_after(HANG_S), pytest.raises(TaskFailed, match="attempt 1, no retry left"):
             await handle.output("fail_until")
+
+
+async def test_a_runtime_that_runs_no_programs_leaves_nothing_beside_its_database(tmp_path: Path) -> None:
+    async with opened(tmp_path / "state.db", *DEFAULT_WORKERS) as world:
+        handle = await world.submit(call("add", a=1))
+        await handle.wait()
+    assert not (tmp_path / "state.db.files").exists()

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from tests.integration.tools.program_place import HANG_S, ProgramPlace, is_running, running_programs, wait_for_end
+from understudy.adapters.folders import make_private
 from understudy.adapters.tools.in_process import WorkplaceDied
 from understudy.adapters.tools.running import run_to_end
 
@@ -156,6 +157,7 @@ async def test_closing_ends_what_is_left(place: ProgramPlace) -> None:
 
 
 async def test_a_log_that_cannot_be_written_fails_the_attempt_and_ends_the_program(place: ProgramPlace) -> None:
+    make_private(place.folders.root)
     (place.folders.root / "logs").write_text("in the way")
     report = await place.script("echo $$ > $UNDERSTUDY_OUTPUT; echo out; sleep 1000")
     assert "NotADirectoryError" in (report.error or "")
