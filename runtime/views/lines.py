@@ -17,8 +17,8 @@ Write = Callable[[str], None]
 _QUIET = frozenset({TaskState.PENDING, TaskState.QUEUED, TaskState.VALIDATING, TaskState.ERRORED, TaskState.TIMED_OUT})
 
 
-class LineView:
-    """A line for each move that matters, and for each line of output."""
+class _Told:
+    """What both have: a scene, and somewhere to write to."""
 
     def __init__(self, scene: Scene, write: Write) -> None:
         self._scene = scene
@@ -29,6 +29,10 @@ class LineView:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+class LineView(_Told):
+    """A line for each move that matters, and for each line of output."""
 
     def landed(self, batch: Batch) -> None:
         self._scene.landed(batch)
@@ -65,18 +69,8 @@ class LineView:
                 return None
 
 
-class JsonView:
+class JsonView(_Told):
     """Every move and every line of output, as JSON."""
-
-    def __init__(self, scene: Scene, write: Write) -> None:
-        self._scene = scene
-        self._write = write
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def landed(self, batch: Batch) -> None:
         self._scene.landed(batch)
