@@ -70,7 +70,7 @@ class Terminal:
 
     async def exit_code(self) -> int:
         """Wait until the command that was typed last has ended."""
-        ended = re.compile(rf"^code {self._commands}: (\d+)$", re.MULTILINE)
+        ended = re.compile(rf"code {self._commands}: (\d+)$", re.MULTILINE)  # a shell may be slower than who types
         found = ended.search(await self.shows(until=lambda screen: ended.search(screen) is not None))
         return int(found[1]) if found else -1
 
