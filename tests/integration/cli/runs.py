@@ -18,6 +18,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 HANG_S = 30  # no claim about speed: what has not happened by then will not happen
 COMMAND = Path(sys.executable).with_name("understudy")
 LINE_BYTES_MAX = 2**20
+LOOKS_MAX = 3_000  # of a program, which a test that fails may have left behind
 
 
 class Run:
@@ -109,8 +110,8 @@ def write(folder: Path, *lines: str) -> Path:
 
 
 def wait_for(name: str) -> str:
-    """A line of shell that goes on when there is such a file."""
-    return f"until [ -e {name} ]; do sleep 0.02; done"
+    """A line of shell that goes on when there is such a file, or when its test must be over."""
+    return f"i=0; until [ -e {name} ] || [ $((i+=1)) -gt {LOOKS_MAX} ]; do sleep 0.02; done"
 
 
 def shell(key: str, script: str, more: str = "") -> str:

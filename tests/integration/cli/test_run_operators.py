@@ -3,9 +3,9 @@
 import subprocess
 from pathlib import Path
 
-from tests.integration.cli.runs import ask, running, shell, state_of, write
+from tests.integration.cli.runs import ask, running, shell, state_of, wait_for, write
 
-WAITS = "while [ ! -e go ]; do sleep 0.02; done"
+WAITS = wait_for("go")
 
 
 async def test_a_task_is_resolved_while_its_run_goes_on(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.runs import ask, running, shell, state_of, write
+from tests.integration.cli.runs import ask, running, shell, state_of, wait_for, write
 
 AT_ONCE = ", retry: {max_attempts: 1}"
 PARAMS = "params: {count: 1, text: a, flag: true, items: [1]}"
@@ -168,7 +168,7 @@ def test_a_database_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 async def test_a_run_whose_output_nobody_reads_goes_on(tmp_path: Path) -> None:
-    write(tmp_path, "id: w", "tasks:", shell("a", "echo on; until [ -e go ]; do sleep 0.02; done; echo and on"))
+    write(tmp_path, "id: w", "tasks:", shell("a", f"echo on; {wait_for('go')}; echo and on"))
     async with running(tmp_path, "work.yaml") as run:
         await run.says("a | on")
         await run.stop_listening()

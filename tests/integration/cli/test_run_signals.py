@@ -7,11 +7,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.integration.cli.runs import HANG_S, ask, living, running, shell, state_of, until, write
+from tests.integration.cli.runs import HANG_S, ask, living, running, shell, state_of, until, wait_for, write
 from tests.integration.cli.terminal import needs_tmux, terminal
 
-POLITE = "trap 'echo tidied > tidied; exit 1' TERM; echo on; while :; do sleep 0.02; done"
-STUBBORN = "trap '' TERM; echo on; while :; do sleep 0.02; done"
+POLITE = f"trap 'echo tidied > tidied; exit 1' TERM; echo on; {wait_for('never')}"
+STUBBORN = f"trap '' TERM; echo on; {wait_for('never')}"
 
 
 def write_work(folder: Path, script: str, more: str = "") -> None:
@@ -85,7 +85,7 @@ async def test_a_signal_while_a_breaker_is_open_waits_for_nothing(tmp_path: Path
 
 async def test_a_signal_before_anything_has_begun_changes_nothing(tmp_path: Path) -> None:
     """What a killed run has left is ended before anything begins, which gives it time to be told to stop."""
-    deaf = f"exec 2> /dev/null; [ -e told ] || trap 'echo on > told' TERM; echo on; while :; do sleep 0.02; done; : {tmp_path}"
+    deaf = f"exec 2> /dev/null; [ -e told ] || trap 'echo on > told' TERM; echo on; {wait_for('never')}; : {tmp_path}"
     write(tmp_path, "id: w", "tasks:", shell("hang", deaf))
     async with running(tmp_path, "work.yaml") as run:
         await run.says("hang | on")
