@@ -55,11 +55,13 @@ def print_table(title: str | None, headings: Sequence[str], rows: Sequence[Seque
     from rich.table import Table
     from rich.text import Text
 
+    from understudy.runtime.views.wording import plain
+
     table = Table()
     for heading in headings:
         table.add_column(Text(heading))
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text("" if cell is None else plain(str(cell))) for cell in row))
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a pipe has no width: do not fold rows that a program or a person will search

@@ -138,3 +138,18 @@ async def test_a_conflict_blocks_the_run_and_is_settled_by_hand_in_the_worktree(
     assert (repository / "app").read_text() == "both\n"
     assert "a running" not in run.text, "what has succeeded is not run again"
     assert not worktree.exists()
+
+
+async def test_what_a_program_wrote_cannot_paint_on_the_screen_of_who_looks_at_it(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "id: w",
+        "tasks:",
+        shell("a", "printf '\\033[2J\\033]0;mine\\007red' >&2; exit 1", ", retry: {max_attempts: 1}"),
+    )
+    async with running(tmp_path, "work.yaml") as run:
+        assert await run.end() == 1
+    for words in (["ls"], ["show", "w"]):
+        shown = ask(tmp_path, *words).stdout
+        assert "red" in shown
+        assert "\x1b" not in shown
