@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from understudy.actors.definition import Task, Workstream
+from tests.integration.tools.unasked import Unasked
 from understudy.actors.ports.workplace import Order, Program, Report
 from understudy.actors.ports.workspaces import Place
 from understudy.adapters.folders import Folders
@@ -21,7 +21,7 @@ from understudy.adapters.tools.programs import ProgramWorkplace
 HANG_S = 60  # no claim about speed: what has not happened by then will not happen
 
 
-class Ears:
+class Ears(Unasked):
     """Hears the lines of programs, and waits for one."""
 
     def __init__(self) -> None:
@@ -39,18 +39,6 @@ class Ears:
             while len(self.lines) < count:
                 await self._news.wait()
         return self.lines
-
-    def progress(self, order: Order, share: float | None, note: str | None) -> None:
-        raise NotImplementedError
-
-    async def spawn(self, order: Order, definition: Workstream, number: int) -> str:
-        raise NotImplementedError
-
-    async def result_of(self, workstream_id: str) -> dict[str, Any]:
-        raise NotImplementedError
-
-    async def add(self, order: Order, tasks: Sequence[Task]) -> None:
-        raise NotImplementedError
 
     def beat(self) -> None: ...
 

@@ -7,7 +7,7 @@ import logging
 import socket
 import urllib.parse
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import msgspec
 import pytest
 
 from tests.integration.tools.servers import Received, answer, make_certificate, serving
-from understudy.actors.definition import HttpRequest, Task, Workstream
+from tests.integration.tools.unasked import Unasked
+from understudy.actors.definition import HttpRequest
 from understudy.actors.ports.workplace import OUTPUT_BYTES_MAX, Order, Report
 from understudy.adapters.tools.on_loop import LoopWorkplace
 
@@ -25,28 +26,9 @@ SECRET = "s3cr\"et'v/al ue"
 FAR_S = 4_000_000_000  # since 1970
 
 
-class NoServices:
-    """Nothing is asked of the engine here."""
-
-    def output(self, order: Order, line: str) -> None:
-        raise NotImplementedError
-
-    def progress(self, order: Order, share: float | None, note: str | None) -> None:
-        raise NotImplementedError
-
-    async def spawn(self, order: Order, definition: Workstream, number: int) -> str:
-        raise NotImplementedError
-
-    async def result_of(self, workstream_id: str) -> dict[str, Any]:
-        raise NotImplementedError
-
-    async def add(self, order: Order, tasks: Sequence[Task]) -> None:
-        raise NotImplementedError
-
-
 @pytest.fixture
 async def workplace() -> AsyncIterator[LoopWorkplace]:
-    made = LoopWorkplace(NoServices())
+    made = LoopWorkplace(Unasked())
     yield made
     await made.close()
 
@@ -401,7 +383,7 @@ async def test_a_cancelled_call_is_dropped_at_once(workplace: LoopWorkplace, has
 
 async def test_a_killed_workplace_leaves_no_connection_open() -> None:
     async with serving({"/x": answer()}) as server:
-        workplace = LoopWorkplace(NoServices())
+        workplace = LoopWorkplace(Unasked())
         await call(workplace, server.url("/x"))
         workplace.kill()
         with anyio.fail_after(HANG_S):
